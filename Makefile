@@ -1,0 +1,46 @@
+# make report   environment, default grid, report      make test   the tests
+# make lint     style, types, workflow lint            make lock   resolve requirements.lock anew
+
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+VENV := .venv
+READY := $(VENV)/.ready
+# The activated environment, as a user would have it: rules find `python` and `snakemake` on PATH.
+IN_ENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONDONTWRITEBYTECODE=1
+
+.PHONY: environment report test lint format lock clean
+
+environment: $(READY)
+
+# The lock holds a digest for every file, so nothing else is installed than what was tested.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+report: $(READY)
+	$(IN_ENV) snakemake --cores $(CORES)
+	@echo "The report: file://$(CURDIR)/results/report/report.html"
+
+test: $(READY)
+	$(IN_ENV) python -m pytest -n $(CORES) --dist worksteal
+
+lint: $(READY)
+	$(IN_ENV) ruff check .
+	$(IN_ENV) ruff format --check .
+	$(IN_ENV) mypy
+	$(IN_ENV) snakefmt --check Snakefile workflow
+	$(IN_ENV) snakemake --lint
+
+format: $(READY)
+	$(IN_ENV) ruff check --fix .
+	$(IN_ENV) ruff format .
+	$(IN_ENV) snakefmt Snakefile workflow
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra test pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .snakemake results/runs results/report results/logs results/benchmarks results/*.parquet
