@@ -36,7 +36,7 @@ def integers(key: int, bound: int, *counters: torch.Tensor | int) -> torch.Tenso
 
 
 def normals(key: int, *counters: torch.Tensor | int) -> torch.Tensor:
-    """float64 standard normal numbers, one for each element of the broadcast counters (inverse distribution)."""
+    """float64 standard normal numbers, one for each element of the broadcast counters."""
     return torch.special.ndtri(uniforms(key, *counters).clamp_(min=2.0**-54))
 
 

@@ -1,5 +1,5 @@
-"""The tables, each with one explicit and versioned schema. A column of kind `provenance` tells where and how a
-number was made and may differ between two equal runs; every other column may not.
+"""The tables, each with one explicit and versioned schema. A column of kind `provenance` tells where and
+how a number was made and may differ between two equal runs; every other column may not.
 """
 
 import pyarrow as pa

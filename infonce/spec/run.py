@@ -6,14 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from infonce.spec.values import Count, NonNegative, Number, Positive, Seed, Temperature
+
 Positives = Literal["augment", "class", "sphere"]
 Head = Literal["normalize", "lift"]
 Loss = Literal["infonce", "dcl"]
 TupleDesign = Literal["shared", "disjoint"]
-
-Count = Annotated[int, Field(ge=1)]
-Probability = Annotated[float, Field(gt=0, lt=1)]
-FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Options(BaseModel):
@@ -40,13 +38,13 @@ class DatasetOptions(Options):
     labels: Literal["fine", "coarse"] = Field(default="fine", description="CIFAR-100: 100 or 20 classes")
     resize: Count | None = Field(default=None, description="side length that images are resized to")
     points: Count = Field(default=20_000, description="sphere: points generated for each split")
-    ambient_dimension: Annotated[int, Field(ge=2)] = Field(
+    ambient_dimension: Annotated[Count, Field(ge=2)] = Field(
         default=8, description="sphere: dimension D of the space that holds S^(D-1)"
     )
-    concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+    concentration: Positive = Field(
         default=20.0, description="sphere: concentration κ of the von Mises-Fisher positives"
     )
-    norm_sigma: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+    norm_sigma: NonNegative = Field(
         default=0.0, description="sphere: σ of log-normal norms; 0 keeps unit norms"
     )
 
@@ -58,7 +56,7 @@ class ViewOptions(Options):
         default="small-1",
         description="version of the recipe: `small-1` for digits, `natural-1` for photographs",
     )
-    strength: Annotated[float, Field(ge=0, le=2)] = Field(
+    strength: Annotated[NonNegative, Field(le=2)] = Field(
         default=1.0, description="factor on every strength of the recipe; 0 turns the views off"
     )
 
@@ -67,24 +65,24 @@ class TrainingOptions(Options):
     """How an encoder is trained; held constant across k."""
 
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-3
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.9, description="sgd only")
-    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    learning_rate: Positive = 1e-3
+    momentum: Annotated[NonNegative, Field(lt=1)] = Field(default=0.9, description="sgd only")
+    weight_decay: NonNegative = 0.0
     batch_size: Count = Field(default=256, description="tuples in a step; independent of the negatives")
     steps: Count = Field(default=400, description="optimiser steps")
-    pool: Literal["all"] | Count = Field(
+    pool: Count | Literal["all"] = Field(
         default="all", description="training images that a step draws negatives from: `all`, or a number"
     )
     tuples_drawn: Literal["once", "each_epoch"] = Field(
         default="once", description="`once` fixes the tuples for the run (Algorithm 1)"
     )
     schedule: Literal["constant", "cosine"] = "constant"
-    warmup_steps: Annotated[int, Field(ge=0)] = 0
-    gradient_clip: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    stop_at_displacement: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+    warmup_steps: Seed = 0
+    gradient_clip: Positive | None = None
+    stop_at_displacement: Positive | None = Field(
         default=None, description="stop once ‖θ-θ_0‖ reaches this"
     )
-    stop_at_held_out_loss: FiniteFloat | None = Field(
+    stop_at_held_out_loss: Number | None = Field(
         default=None, description="stop once the held-out loss falls to this"
     )
     history_points: Count = Field(default=20, description="rows of the history table, evenly spaced in steps")
@@ -108,10 +106,10 @@ class RunSpec(Options):
     dimension: Count
     loss: Loss
     negatives: Count
-    temperature: Annotated[float, Field(ge=1e-3, le=1e3, allow_inf_nan=False)]
+    temperature: Temperature
     tuples: Count
     tuple_design: TupleDesign
-    seed: Annotated[int, Field(ge=0)]
+    seed: Seed
     dataset_options: DatasetOptions = DatasetOptions()
     view_options: ViewOptions = ViewOptions()
     encoder_options: dict[str, int | float | str | bool] = {}

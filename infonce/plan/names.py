@@ -1,0 +1,76 @@
+"""Checks of a typed configuration against the registries: names, their options, and how many tuples the data allow."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infonce.data import registry as data_registry
+from infonce.encoders import registry as encoder_registry
+from infonce.errors import ConfigError
+from infonce.spec.config import Config
+from infonce.spec.run import RunSpec
+from infonce.spec.source import Key, dotted, locate
+
+
+def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sequence[Path]) -> None:
+    """Refuse what the registries do not have or what a data set or an encoder cannot do, by file, key and value."""
+    for name, options in config.dataset_options.items():
+        _at(("dataset_options", name), sources, lambda n=name, o=options: data_registry.check_options(n, o))
+    for name in config.view_options:
+        _at(("view_options", name), sources, lambda n=name: data_registry.dataset(n))
+    for name, options in config.encoder_options.items():
+        _at(("encoder_options", name), sources, lambda n=name, o=options: encoder_registry.check_options(n, o))
+    for name in config.downloads.mirrors:
+        _at(("downloads", "mirrors", name), sources, lambda n=name: data_registry.dataset(n))
+
+    for key, name in _named(config, "datasets"):
+        _at(key, sources, lambda n=name: data_registry.dataset(n))
+    for key, name in _named(config, "encoders"):
+        _at(key, sources, lambda n=name: encoder_registry.encoder(n))
+    _check_combinations(runs.values(), sources)
+
+
+def _check_combinations(runs: Iterable[RunSpec], sources: Sequence[Path]) -> None:
+    """Each kind of combination is checked once, however many runs share it."""
+    heads = {(run.encoder, run.head) for run in runs}
+    for encoder, head in sorted(heads):
+        _at(("heads",), sources, lambda e=encoder, h=head: encoder_registry.check_head(e, h))
+    seen = set()
+    for run in runs:
+        kind = (run.dataset, run.positives, run.tuple_design, run.negatives, run.tuples)
+        if kind not in seen:
+            seen.add(kind)
+            _check_tuples(run, sources)
+
+
+def _check_tuples(run: RunSpec, sources: Sequence[Path]) -> None:
+    allowed = data_registry.dataset(run.dataset).positives
+    if run.positives not in allowed:
+        raise ConfigError(
+            f"{locate(('positives',), sources)}: positives: {run.positives!r} is refused for the data set "
+            f"{run.dataset!r}: it can make {', '.join(allowed)}"
+        )
+    largest = data_registry.largest_tuples(
+        run.dataset, run.dataset_options, run.positives, run.tuple_design, run.negatives
+    )
+    if run.tuples > largest:
+        raise ConfigError(
+            f"{locate(('tuples',), sources)}: tuples: {run.tuples} is refused: {run.dataset} with positives "
+            f"{run.positives!r}, tuple design {run.tuple_design!r} and {run.negatives} negatives allows at most {largest}"
+        )
+
+
+def _named(config: Config, key: str) -> Iterable[tuple[Key, str]]:
+    for position, name in enumerate(getattr(config, key)):
+        yield (key, position), name
+    for part, slice_ in enumerate(config.slices):
+        for position, name in enumerate(getattr(slice_, key) or []):
+            yield ("slices", part, key, position), name
+
+
+def _at(key: Key, sources: Sequence[Path], check: Callable[[], Any]) -> None:
+    """Run a registry's check; its ConfigError gets the file and the key in front."""
+    try:
+        check()
+    except ConfigError as error:
+        raise ConfigError(f"{locate(key, sources)}: {dotted(key)}: {error}") from None

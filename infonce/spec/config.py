@@ -1,0 +1,124 @@
+"""The configuration, typed: what a researcher names, and the settings that all runs share."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from infonce.spec.run import (
+    DatasetOptions,
+    Head,
+    Loss,
+    Options,
+    Positives,
+    TrainingOptions,
+    TupleDesign,
+    ViewOptions,
+)
+from infonce.spec.values import Count, Number, Positive, Seed, Temperature, to_list
+
+Names = Annotated[list[str], BeforeValidator(to_list), Field(min_length=1)]
+Counts = Annotated[list[Count], BeforeValidator(to_list), Field(min_length=1)]
+
+
+class Axes(Options):
+    """The grid: every combination of these values is a run."""
+
+    datasets: Names = Field(description="data sets, by their names in the registry")
+    positives: Annotated[list[Positives], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="how positives are made: two views of an image, another image of the class, or von Mises-Fisher"
+    )
+    encoders: Names = Field(description="encoders, by their names in the registry")
+    heads: Annotated[list[Head], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="how features become unit vectors"
+    )
+    dimensions: Counts = Field(description="dimension of the features")
+    losses: Annotated[list[Loss], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="loss that is trained"
+    )
+    negatives: Counts = Field(description="numbers of negatives k")
+    temperatures: Annotated[list[Temperature], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="temperatures τ"
+    )
+    tuples: Counts = Field(description="numbers n of training tuples")
+    tuple_designs: Annotated[list[TupleDesign], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="`shared`: tuples share images; `disjoint`: each tuple has images of its own"
+    )
+    seeds: Annotated[list[Seed], BeforeValidator(to_list), Field(min_length=1)] = Field(
+        description="seeds; one run for each"
+    )
+
+
+class Slice(Options):
+    """A further part of the grid: the axes that it names replace those of the grid."""
+
+    datasets: Names | None = None
+    positives: Annotated[list[Positives], BeforeValidator(to_list), Field(min_length=1)] | None = None
+    encoders: Names | None = None
+    heads: Annotated[list[Head], BeforeValidator(to_list), Field(min_length=1)] | None = None
+    dimensions: Counts | None = None
+    losses: Annotated[list[Loss], BeforeValidator(to_list), Field(min_length=1)] | None = None
+    negatives: Counts | None = None
+    temperatures: Annotated[list[Temperature], BeforeValidator(to_list), Field(min_length=1)] | None = None
+    tuples: Counts | None = None
+    tuple_designs: Annotated[list[TupleDesign], BeforeValidator(to_list), Field(min_length=1)] | None = None
+    seeds: Annotated[list[Seed], BeforeValidator(to_list), Field(min_length=1)] | None = None
+
+
+class EvaluationOptions(Options):
+    """What is measured of a trained encoder; a change here retrains nothing."""
+
+    negatives: Counts = Field(
+        default=[1, 4, 16, 64, 256, 1024, 4096, 16384, 100_000, 1_000_000],
+        description="numbers of negatives at which the risk is computed, whatever k a run was trained with",
+    )
+    neighbours: Count = Field(default=20, description="neighbours that vote in the kNN accuracy")
+    confidence_delta: Annotated[Positive, Field(lt=1)] = Field(
+        default=0.05, description="δ: the high-probability bounds hold with probability 1-δ"
+    )
+    anchors_limit: Count | None = Field(
+        default=None, description="use only that many held-out anchors (the pool stays whole)"
+    )
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+class ResourceOptions(Options):
+    """What a job of one kind asks the cluster for."""
+
+    gpus: Annotated[Seed, Field(le=8)] = Field(default=0, description="GPUs; 0 runs on the processor")
+    threads: Count = Field(default=1, description="processor cores")
+    memory_mib: Count = Field(default=2000, description="memory of the first attempt; doubled for each retry")
+    minutes: Count = Field(default=30, description="time of the first attempt; doubled for each retry")
+
+
+class Resources(Options):
+    """Requests by kind of job."""
+
+    train: ResourceOptions = ResourceOptions()
+    evaluate: ResourceOptions = ResourceOptions()
+
+
+class Downloads(Options):
+    """Where raw data come from."""
+
+    mirrors: dict[str, str] = Field(
+        default={}, description="data set → address (or local folder) that holds its files, tried first"
+    )
+    retries: Count = Field(default=4, description="attempts for each address")
+
+
+class Config(Axes):
+    """The whole configuration."""
+
+    title: str = Field(default="Similarity search generalisation with the InfoNCE loss", min_length=1)
+    slices: list[Slice] = Field(default=[], description="further parts of the grid")
+    dataset_options: dict[str, DatasetOptions] = Field(default={}, description="data set → how it is prepared")
+    view_options: dict[str, ViewOptions] = Field(default={}, description="data set → views of `augment`")
+    encoder_options: dict[str, dict[str, Number | bool | str]] = Field(
+        default={}, description="encoder → its options"
+    )
+    training: TrainingOptions = TrainingOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+    downloads: Downloads = Downloads()
+    resources: Resources = Resources()
+    data_folder: str = Field(default="data", min_length=1, description="raw and prepared data")
+    results_folder: str = Field(default="results", min_length=1, description="everything the workflow makes")

@@ -1,0 +1,107 @@
+"""Where a configuration value stands: the YAML files behind a merged configuration, with line numbers."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infonce.errors import ConfigError
+
+Key = tuple[str | int, ...]
+
+_LEADING_ZERO = re.compile(r"[+-]?0\d+")
+
+
+def read_config_files(paths: Sequence[Path]) -> dict[str, Any]:
+    """Later files are laid over earlier ones, mapping by mapping, as `snakemake --configfile` does."""
+    merged: dict[str, Any] = {}
+    for path in paths:
+        check_yaml(path)
+        _lay_over(merged, yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    return merged
+
+
+def check_yaml(path: Path) -> None:
+    """Refuse what YAML would read as something else without a word.
+
+    Raises ConfigError, naming file and line, for a missing file, for text that is no YAML mapping, for a key
+    given twice (YAML keeps the last) and for a number with leading zeros (YAML reads 010 as 8).
+    """
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; name a configuration with --configfile") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as text: {error}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: is no YAML: {_one_line(error)}") from None
+    if root is None:
+        return
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigError(f"{path}: is no mapping of keys to values; it must hold lines like `temperatures: [0.1]`")
+    for key, node in _walk(root):
+        line = node.start_mark.line + 1
+        if isinstance(node, yaml.ScalarNode) and node.style is None and _LEADING_ZERO.fullmatch(node.value):
+            raise ConfigError(
+                f"{path}, line {line}: {dotted(key)}: {node.value} has a leading zero, which YAML reads as an octal "
+                f"number; write {int(node.value)}"
+            )
+
+
+def locate(key: Key, sources: Sequence[Path]) -> str:
+    """The file and line that set `key`, the last file first; the command line where no file does."""
+    for path in reversed(sources):
+        try:
+            root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue
+        lines = {found: node.start_mark.line + 1 for found, node in _walk(root)} if root is not None else {}
+        # The innermost part of the key that the file holds: a missing key belongs to the mapping around it.
+        for length in range(len(key), 0, -1):
+            if key[:length] in lines:
+                return f"{path}, line {lines[key[:length]]}"
+    return "command line" if not sources else f"{sources[-1]} or the command line"
+
+
+def dotted(key: Key) -> str:
+    """`("training", "steps")` → `training.steps`; list positions in brackets."""
+    text = ""
+    for part in key:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A hint at the known word that was probably meant, then all of them."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return (f"did you mean `{close[0]}`? " if close else "") + f"known: {', '.join(sorted(known))}"
+
+
+def _walk(node: yaml.Node, key: Key = ()) -> Iterator[tuple[Key, yaml.Node]]:
+    yield key, node
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for name, value in node.value:
+            if name.value in seen:
+                line = name.start_mark.line + 1
+                raise ConfigError(f"line {line}: {dotted((*key, name.value))} is given twice; keep one")
+            seen.add(name.value)
+            yield from _walk(value, (*key, name.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            yield from _walk(value, (*key, position))
+
+
+def _lay_over(base: dict[str, Any], top: Mapping[str, Any]) -> None:
+    for key, value in top.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _lay_over(base[key], value)
+        else:
+            base[key] = value
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
