@@ -12,6 +12,8 @@ Positives = Literal["augment", "class", "sphere"]
 Head = Literal["normalize", "lift"]
 Loss = Literal["infonce", "dcl"]
 TupleDesign = Literal["shared", "disjoint"]
+Strength = NonNegative | None
+Share = Annotated[NonNegative, Field(le=1)] | None
 
 
 class Options(BaseModel):
@@ -50,7 +52,10 @@ class DatasetOptions(Options):
 
 
 class ViewOptions(Options):
-    """Strengths of the random views of `augment`; `recipe` is the version of their definition."""
+    """Strengths of the random views of `augment`; `recipe` is the version of their definition.
+
+    A strength that is not given is the recipe's own for the size of the images.
+    """
 
     recipe: Literal["small-1", "natural-1"] = Field(
         default="small-1",
@@ -59,6 +64,22 @@ class ViewOptions(Options):
     strength: Annotated[NonNegative, Field(le=2)] = Field(
         default=1.0, description="factor on every strength of the recipe; 0 turns the views off"
     )
+    shift: Strength = Field(default=None, description="small-1: largest shift, as a part of the side")
+    zoom: Strength = Field(default=None, description="small-1: zoom lies in 1 ± this")
+    noise: Strength = Field(default=None, description="small-1: standard deviation of Gaussian noise")
+    contrast: Strength = Field(default=None, description="contrast factor lies in 1 ± this")
+    smallest_crop: Annotated[Positive, Field(le=1)] | None = Field(
+        default=None, description="natural-1: smallest part of the area that a crop keeps"
+    )
+    brightness: Strength = Field(default=None, description="natural-1: brightness factor lies in 1 ± this")
+    saturation: Strength = Field(default=None, description="natural-1: saturation factor lies in 1 ± this")
+    hue: Annotated[NonNegative, Field(le=0.5)] | None = Field(
+        default=None, description="natural-1: largest turn of the hue, as a part of the circle"
+    )
+    flip: Share = Field(default=None, description="natural-1: how often a view is mirrored")
+    jitter: Share = Field(default=None, description="natural-1: how often colours are changed")
+    grey: Share = Field(default=None, description="natural-1: how often a view is grey")
+    blur: Share = Field(default=None, description="natural-1: how often a view is blurred")
 
 
 class TrainingOptions(Options):

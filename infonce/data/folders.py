@@ -1,0 +1,47 @@
+"""Folders that are there as a whole or not at all, and digests of files."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infonce.errors import DataError
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder` that takes its place when the block ends well, and vanishes otherwise.
+
+    Raises DataError, naming the folder, where it cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error}") from error
+    try:
+        staging.chmod(0o755)
+        yield staging
+        _take_place(staging, folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error}") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _take_place(staging: Path, folder: Path) -> None:
+    if not folder.is_dir() or not any(folder.iterdir()):
+        staging.rename(folder)
+        return
+    retired = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    folder.rename(retired / folder.name)
+    staging.rename(folder)
+    shutil.rmtree(retired, ignore_errors=True)
+
+
+def file_digest(path: Path, algorithm: str) -> str:
+    """Hexadecimal digest of a file, read in blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()

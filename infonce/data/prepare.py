@@ -1,0 +1,108 @@
+"""From raw files (or none) to the prepared form of a data set."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infonce.data.prepared import Prepared, Source, check_matches, is_complete, load, write
+from infonce.data.raw import RawSplit
+from infonce.data.readers import READERS
+from infonce.data.registry import (
+    check_options,
+    class_names,
+    dataset,
+    held_out_images,
+    relevant_options,
+    training_images,
+)
+from infonce.data.sphere import uniform_points
+from infonce.data.splits import stratified_choice
+from infonce.random import stream_key
+from infonce.spec.run import DatasetOptions
+
+Sources = tuple[Source, Source, dict[str, Any]]
+
+
+def prepare(
+    name: str, options: DatasetOptions, raw_folder: Path, out_folder: Path, progress: bool = True
+) -> Prepared:
+    """Prepare a data set into `out_folder`, and open it.
+
+    A folder that is complete and was prepared from the same options is used as it is: nothing is written,
+    so it may be read-only. `raw_folder` holds the files that `infonce.data.download.fetch` puts there;
+    `digits` and `sphere` need none. Raises ConfigError for options that do not fit, DataError for raw files
+    that are not as they should be, naming the file.
+    """
+    check_options(name, options)
+    if is_complete(out_folder):
+        present = load(out_folder)
+        if (present.name, present.manifest["options"]) == (name, relevant_options(name, options)):
+            return present
+    train, held_out, source = _SPECIAL.get(name, _downloaded)(name, options, Path(raw_folder), progress)
+    prepared = write(
+        Path(out_folder),
+        name,
+        class_names(name, options),
+        train,
+        held_out,
+        source,
+        relevant_options(name, options),
+    )
+    check_matches(prepared, name, options)
+    return prepared
+
+
+def _digits(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
+    import sklearn
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    # Grey levels are whole numbers from 0 to 16.
+    images = np.rint(bunch.images * 255 / 16).astype(np.uint8)[:, None]
+    labels = bunch.target.astype(np.int64)
+    size = held_out_images(name, options.model_copy(update={"held_out_limit": None}))
+    held_out = stratified_choice(labels, size, stream_key(options.split_seed, name, "held out"))
+    train = np.setdiff1d(np.arange(len(labels)), held_out)
+    splits = [RawSplit.of_arrays(images[rows], labels[rows]) for rows in (train, held_out)]
+    train_source, held_out_source = _limited(name, options, splits[0], splits[1], progress)
+    return train_source, held_out_source, {"package": "scikit-learn", "version": sklearn.__version__}
+
+
+def _sphere(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
+    sources = []
+    for split in ("train", "held_out"):
+        key = stream_key(options.split_seed, name, split)
+        points = uniform_points(options.points, options.ambient_dimension, options.norm_sigma, key)
+        sources.append(Source.of_arrays(points, np.full(options.points, -1, dtype=np.int64)))
+    return sources[0], sources[1], {"generated": "uniform directions, log-normal norms"}
+
+
+def _downloaded(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
+    train, held_out = READERS[name](raw_folder, options)
+    files = dataset(name).files
+    source = {"files": {file.name: {"digest": file.digest, "addresses": file.addresses} for file in files}}
+    return *_limited(name, options, train, held_out, progress), source
+
+
+def _limited(
+    name: str, options: DatasetOptions, train: RawSplit, held_out: RawSplit, progress: bool
+) -> tuple[Source, Source]:
+    """Both splits, cut to their limits class by class and resized, ready to be streamed."""
+    sources = []
+    for split, raw, count in (
+        ("train", train, training_images(name, options)),
+        ("held_out", held_out, held_out_images(name, options)),
+    ):
+        rows = np.arange(len(raw.labels))
+        if count < len(rows):
+            rows = stratified_choice(raw.labels, count, stream_key(options.split_seed, name, split, "limit"))
+        sources.append(raw.source(rows, options.resize, f"{name}: {split}" if progress else None))
+    return sources[0], sources[1]
+
+
+_SPECIAL: dict[str, Callable[[str, DatasetOptions, Path, bool], Sources]] = {
+    "digits": _digits,
+    "sphere": _sphere,
+}
