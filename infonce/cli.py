@@ -1,5 +1,119 @@
-"""The command line (placeholder until the stages exist)."""
+"""The command line: one command for each stage, so that any job of the workflow can be replayed by hand.
+
+Each command imports its stage when it is called; `infonce --help` needs no torch.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infonce import __version__
+from infonce.errors import InfonceError
+
+app = typer.Typer(
+    name="infonce",
+    help="A benchmark of similarity-search generalisation under the InfoNCE loss.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Spec = Annotated[str, typer.Option(help="the run's settings as JSON, as the workflow logs them")]
+Data = Annotated[Path, typer.Option(help="manifest.json of the prepared data set")]
+Weights = Annotated[Path, typer.Option(help="weights.safetensors in the run's folder; its other files lie beside it")]
+Threads = Annotated[int, typer.Option(min=1, help="processor threads")]
+ConfigJson = Annotated[str, typer.Option("--config", help="the configuration as JSON, as the workflow logs it")]
+ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="configuration files, later ones on top")]
+DEFAULT_CONFIG = [Path("config/config.yaml")]
+
+
+@app.command()
+def prepare(
+    dataset: Annotated[str, typer.Option(help="name of the data set")],
+    raw: Annotated[Path, typer.Option(help="folder of downloaded files")],
+    output: Annotated[Path, typer.Option(help="manifest.json of the folder to make")],
+    options: Annotated[str, typer.Option(help="options of the data set as JSON")] = "{}",
+) -> None:
+    """Bring a data set into the form that training reads."""
+    from infonce.stages.prepare import run
+
+    run(dataset, options, raw, output.parent)
+
+
+@app.command()
+def train(
+    spec: Spec,
+    data: Data,
+    weights: Weights,
+    code: Annotated[str, typer.Option(help="digest of the training code, recorded with the run")] = "",
+    threads: Threads = 1,
+) -> None:
+    """Train the encoder of one run."""
+    from infonce.stages.train import run
+
+    run(spec, data.parent, weights.parent, code, threads)
+
+
+@app.command()
+def evaluate(
+    spec: Spec,
+    data: Data,
+    weights: Weights,
+    options: Annotated[str, typer.Option(help="settings of the evaluation as JSON")] = "{}",
+    threads: Threads = 1,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+) -> None:
+    """Measure one run: risks, cross-entropies, search quality and every term of the bounds."""
+    from infonce.stages.evaluate import run
+
+    run(spec, data.parent, weights.parent, options, threads, device)
+
+
+@app.command()
+def collect(config: ConfigJson) -> None:
+    """Join the tables of all runs of a grid."""
+    from infonce.stages.collect import run
+
+    run(config)
+
+
+@app.command()
+def report(
+    config: ConfigJson,
+    partial: Annotated[bool, typer.Option(help="report what exists and list what is missing")] = False,
+) -> None:
+    """Build the page, its figures and its tables."""
+    from infonce.stages.report import run
+
+    run(config, partial)
+
+
+@app.command()
+def check(configfile: ConfigFiles = DEFAULT_CONFIG) -> None:
+    """Check configuration files and say what their grid is, without running anything."""
+    from infonce.plan.workflow import Workflow
+    from infonce.spec.source import read_config_files
+
+    workflow = Workflow(read_config_files(configfile), configfile)
+    typer.echo(f"{len(workflow.runs)} runs; the configuration is well.")
+
+
+@app.command()
+def version() -> None:
+    """The version of this program."""
+    typer.echo(__version__)
 
 
 def main() -> None:
-    """Entry point of the `infonce` command."""
+    """Entry point of the `infonce` command: errors for people are printed without a traceback, exit status 1."""
+    try:
+        app()
+    except InfonceError as error:
+        typer.echo(f"infonce: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

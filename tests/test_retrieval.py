@@ -46,7 +46,10 @@ def test_the_own_image_is_left_out():
 @pytest.mark.parametrize("neighbours", [1, 2, 7, 20])
 def test_vote_agrees_with_scikit_learn(embedded, neighbours):
     points, labels = embedded
-    gallery, gallery_labels = unit_rows(200, 5, 9), torch.from_numpy(np.random.default_rng(4).integers(0, 4, 200))
+    gallery, gallery_labels = (
+        unit_rows(200, 5, 9),
+        torch.from_numpy(np.random.default_rng(4).integers(0, 4, 200)),
+    )
     classifier = KNeighborsClassifier(neighbours, algorithm="brute", metric="cosine")
     expected = classifier.fit(gallery.numpy(), gallery_labels.numpy()).predict(points.numpy()) == labels.numpy()
     vote = nearest_neighbour_vote(points, labels, gallery, gallery_labels, neighbours)

@@ -1,22 +1,24 @@
 """What the Snakefile asks: the runs of the grid, and for each the parameters and resources of its jobs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from infonce.data.registry import prepared_name
+from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
 from infonce.plan.digest import code_digest
 from infonce.plan.grid import expand, load_config
-from infonce.plan.resources import request
-from infonce.spec.config import Config
-from infonce.spec.run import AXES, RUN_PATTERN, RunSpec, axis_text
+from infonce.spec.config import Config, ResourceOptions
+from infonce.spec.run import AXES, RUN_PATTERN, DatasetOptions, RunSpec
 from infonce.spec.source import check_yaml
 
 
 class Workflow:
-    """A checked configuration with its grid; every attribute is plain text or numbers, as Snakemake compares them."""
+    """A checked configuration with its grid. What it hands to rules is text and whole numbers, which Snakemake
+    compares exactly.
+    """
 
     def __init__(self, values: Mapping[str, Any], config_files: Sequence[str | Path] = ()) -> None:
         """Raises ConfigError, before any job is planned, for a configuration that is refused."""
@@ -28,27 +30,114 @@ class Workflow:
         self.results = self.config.results_folder.rstrip("/")
         self.data = self.config.data_folder.rstrip("/")
         self.run_folder = f"{self.results}/runs/{RUN_PATTERN}"
-        self.prepared = {prepared_name(run.dataset, run.dataset_options): run for run in self.runs.values()}
+        self._prepared = {
+            prepared_name(run.dataset, run.dataset_options): (run.dataset, run.dataset_options)
+            for run in self.runs.values()
+        }
 
-    def files(self, name: str) -> list[str]:
-        """The file `name` of every run."""
-        return [f"{self.results}/runs/{token}/{name}" for token in self.runs]
+    # Paths
+
+    def of_every_run(self, file: str) -> list[str]:
+        """The file of that name in the folder of every run."""
+        return [f"{self.results}/runs/{token}/{file}" for token in self.runs]
 
     def log(self, stage: str) -> str:
-        """The log of a stage, with the wildcards of a run."""
+        """The log of a stage, a file for each run."""
         return f"{self.results}/logs/{stage}/{RUN_PATTERN}.log"
 
-    @cached_property
+    def benchmark(self, stage: str) -> str:
+        """Snakemake's own record of time and memory, a file for each run."""
+        return f"{self.results}/benchmarks/{stage}/{RUN_PATTERN}.jsonl"
+
+    def prepared_folders(self) -> list[str]:
+        """The manifests of all prepared data sets of the grid."""
+        return [f"{self.data}/prepared/{name}/manifest.json" for name in self._prepared]
+
+    def prepared_data(self, wildcards: Any) -> str:
+        """The manifest of the prepared data set that a run is trained on."""
+        run = self.run(wildcards)
+        return f"{self.data}/prepared/{prepared_name(run.dataset, run.dataset_options)}/manifest.json"
+
+    # Wildcards
+
     def constraints(self) -> dict[str, str]:
         """For each wildcard exactly the values that the grid has, so that another spelling is no run."""
-        import re
-
-        values = {axis: {run.axes()[axis] for run in self.runs.values()} for axis in AXES}
-        return {axis: "|".join(map(re.escape, sorted(found))) for axis, found in values.items()}
+        axes = [run.axes() for run in self.runs.values()]
+        found = {axis: sorted({values[axis] for values in axes}) for axis in AXES}
+        found["prepared"] = sorted(self._prepared)
+        return {name: "|".join(map(re.escape, values)) for name, values in found.items()}
 
     def run(self, wildcards: Any) -> RunSpec:
         """The run that the wildcards of a job name."""
-        token = RUN_PATTERN.format(**{axis: wildcards[axis] for axis in AXES})
+        token = RUN_PATTERN.format(**{axis: getattr(wildcards, axis) for axis in AXES})
         if token not in self.runs:
-            raise ConfigError(f"{token}: is no run of the grid; its values occur, but not together")
+            raise ConfigError(
+                f"{token}: is no run of the grid: its values occur in the configuration, but not together"
+            )
         return self.runs[token]
+
+    # Parameters of rules
+
+    def spec(self, wildcards: Any) -> str:
+        """The run's settings as JSON: all that its training is told."""
+        return self.run(wildcards).canonical_json()
+
+    def dataset(self, wildcards: Any) -> str:
+        """The data set that a prepared folder holds."""
+        return self._prepared[wildcards.prepared][0]
+
+    def dataset_options(self, wildcards: Any) -> str:
+        """The options of a prepared folder, as JSON without defaults."""
+        options: DatasetOptions = self._prepared[wildcards.prepared][1]
+        return options.model_dump_json(exclude_defaults=True)
+
+    def evaluation(self) -> str:
+        """The settings of the evaluation as JSON."""
+        return self.config.evaluation.model_dump_json(exclude={"device"})
+
+    def grid(self) -> str:
+        """The configuration as JSON without defaults: enough to name every run again."""
+        return self.config.model_dump_json(exclude_defaults=True)
+
+    @staticmethod
+    def code(stage: str) -> str:
+        """The digest of the code that a stage's results depend on."""
+        return code_digest(f"infonce.stages.{stage}")
+
+    def training_code(self, wildcards: Any) -> str:
+        """The digest of the code that a run's training depends on; its encoder stands in a file of its own."""
+        return code_digest("infonce.stages.train", encoder(self.run(wildcards).encoder).module)
+
+    def evaluation_code(self, wildcards: Any) -> str:
+        """The digest of the code that a run's evaluation depends on."""
+        return code_digest("infonce.stages.evaluate", encoder(self.run(wildcards).encoder).module)
+
+    # Resources: a job that is tried again asks for twice the memory and time
+
+    def threads(self, stage: str) -> int:
+        """Processor cores of a job."""
+        return self._request(stage).threads
+
+    def gpus(self, stage: str) -> int:
+        """GPUs of a job."""
+        return self._request(stage).gpus
+
+    def training_memory(self, wildcards: Any, attempt: int) -> int:
+        """MiB for a training job."""
+        return self._request("train").memory_mib * 2 ** (attempt - 1)
+
+    def training_minutes(self, wildcards: Any, attempt: int) -> int:
+        """Minutes for a training job."""
+        return self._request("train").minutes * 2 ** (attempt - 1)
+
+    def evaluation_memory(self, wildcards: Any, attempt: int) -> int:
+        """MiB for an evaluation job."""
+        return self._request("evaluate").memory_mib * 2 ** (attempt - 1)
+
+    def evaluation_minutes(self, wildcards: Any, attempt: int) -> int:
+        """Minutes for an evaluation job."""
+        return self._request("evaluate").minutes * 2 ** (attempt - 1)
+
+    def _request(self, stage: str) -> ResourceOptions:
+        request: ResourceOptions = getattr(self.config.resources, stage)
+        return request

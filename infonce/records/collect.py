@@ -12,7 +12,12 @@ from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table
 from infonce.spec.run import RunSpec
 
-FILES = {"runs": "run.parquet", "curves": "curves.parquet", "terms": "terms.parquet", "history": "history.parquet"}
+FILES = {
+    "runs": "run.parquet",
+    "curves": "curves.parquet",
+    "terms": "terms.parquet",
+    "history": "history.parquet",
+}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The tables, each with one explicit and versioned schema. A column of kind `provenance` tells where and
 how a number was made and may differ between two equal runs; every other column may not.
+
+A column `x_se` is the standard error of `x` over anchors (held-out) or tuples (training), the pool taken as π.
 """
 
 import pyarrow as pa
@@ -60,6 +62,7 @@ RUNS = _schema(
         generalisation_gap_se=_REAL,
         cross_entropy=_REAL,  # held-out CE
         cross_entropy_se=_REAL,
+        cross_entropy_pool_se=_REAL,  # the sampling of the pool counted as well
         risk_minus_cross_entropy=_REAL,
         risk_minus_cross_entropy_se=_REAL,
         q_positive=_REAL,  # E q_a(p)
@@ -128,14 +131,14 @@ CURVES = _schema(
         difference_se=_REAL,
         first_order=_REAL,  # coefficient / k
         second_order=_REAL,  # second coefficient / k^2
-        bracket_lower=_REAL,  # of the difference: Sec. 6, tight
-        bracket_upper=_REAL,
-        envelope_lower=_REAL,  # of the difference: Prop 1 or Eq 11, literal
-        envelope_upper=_REAL,
     ),
     _columns(
         "result",
         True,
+        bracket_lower=_REAL,  # of the difference: tight; null where none is known or it overflows
+        bracket_upper=_REAL,
+        envelope_lower=_REAL,  # of the difference: Prop 1, for dcl Eq 11, literal; null where it overflows
+        envelope_upper=_REAL,
         finite_cross_entropy=_REAL,  # CE_k, where the generator allows it exactly
         empty_support=_REAL,  # how often no point of a search over k has positive density
     ),

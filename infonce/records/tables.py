@@ -29,7 +29,8 @@ def write_table(path: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Non
                 raise RecordError(f"{path}: row {position}: {column} is {value}; a table holds finite numbers or null")
     try:
         table = pa.table(
-            {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema
+            {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema},
+            schema,
         )
         table.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

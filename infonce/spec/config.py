@@ -1,9 +1,10 @@
 """The configuration, typed: what a researcher names, and the settings that all runs share."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from infonce.spec.evaluation import Counts, EvaluationOptions
 from infonce.spec.run import (
     DatasetOptions,
     Head,
@@ -14,10 +15,9 @@ from infonce.spec.run import (
     TupleDesign,
     ViewOptions,
 )
-from infonce.spec.values import Count, Number, Positive, Seed, Temperature, to_list
+from infonce.spec.values import Count, Number, Seed, Temperature, to_list
 
 Names = Annotated[list[str], BeforeValidator(to_list), Field(min_length=1)]
-Counts = Annotated[list[Count], BeforeValidator(to_list), Field(min_length=1)]
 
 
 class Axes(Options):
@@ -64,23 +64,6 @@ class Slice(Options):
     seeds: Annotated[list[Seed], BeforeValidator(to_list), Field(min_length=1)] | None = None
 
 
-class EvaluationOptions(Options):
-    """What is measured of a trained encoder; a change here retrains nothing."""
-
-    negatives: Counts = Field(
-        default=[1, 4, 16, 64, 256, 1024, 4096, 16384, 100_000, 1_000_000],
-        description="numbers of negatives at which the risk is computed, whatever k a run was trained with",
-    )
-    neighbours: Count = Field(default=20, description="neighbours that vote in the kNN accuracy")
-    confidence_delta: Annotated[Positive, Field(lt=1)] = Field(
-        default=0.05, description="δ: the high-probability bounds hold with probability 1-δ"
-    )
-    anchors_limit: Count | None = Field(
-        default=None, description="use only that many held-out anchors (the pool stays whole)"
-    )
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-
-
 class ResourceOptions(Options):
     """What a job of one kind asks the cluster for."""
 
@@ -113,9 +96,7 @@ class Config(Axes):
     slices: list[Slice] = Field(default=[], description="further parts of the grid")
     dataset_options: dict[str, DatasetOptions] = Field(default={}, description="data set → how it is prepared")
     view_options: dict[str, ViewOptions] = Field(default={}, description="data set → views of `augment`")
-    encoder_options: dict[str, dict[str, Number | bool | str]] = Field(
-        default={}, description="encoder → its options"
-    )
+    encoder_options: dict[str, dict[str, Number | bool | str]] = Field(default={}, description="encoder → its options")
     training: TrainingOptions = TrainingOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     downloads: Downloads = Downloads()

@@ -1,5 +1,6 @@
 """Validation that speaks to people: each problem with its file, key, value and what is expected."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -22,9 +23,23 @@ def validate(model: type[Model], values: Mapping[str, Any], sources: Sequence[Pa
         raise ConfigError("\n".join(lines)) from None
 
 
-def _describe(
-    model: type[BaseModel], detail: ErrorDetails, values: Mapping[str, Any], sources: Sequence[Path]
-) -> str:
+def parse_json(text: str) -> dict[str, Any]:
+    """A JSON object given on the command line, or a ConfigError."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"command line: {text!r} is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ConfigError(f"command line: {text!r} is no JSON object")
+    return value
+
+
+def validate_json(model: type[Model], text: str) -> Model:
+    """JSON text as a `model`, or a ConfigError."""
+    return validate(model, parse_json(text))
+
+
+def _describe(model: type[BaseModel], detail: ErrorDetails, values: Mapping[str, Any], sources: Sequence[Path]) -> str:
     key = _key_of(detail["loc"], values)
     where = f"{locate(key, sources)}: {dotted(key)}"
     if detail["type"] == "extra_forbidden":

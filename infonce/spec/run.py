@@ -28,9 +28,7 @@ class DatasetOptions(Options):
     held_out: Count | None = Field(
         default=None, description="images kept out of training, where the source has no test split"
     )
-    split_seed: int = Field(
-        default=0, ge=0, description="seed of the split into training and held-out images"
-    )
+    split_seed: int = Field(default=0, ge=0, description="seed of the split into training and held-out images")
     train_limit: Count | None = Field(
         default=None, description="use only that many training images, stratified by class"
     )
@@ -46,9 +44,7 @@ class DatasetOptions(Options):
     concentration: Positive = Field(
         default=20.0, description="sphere: concentration κ of the von Mises-Fisher positives"
     )
-    norm_sigma: NonNegative = Field(
-        default=0.0, description="sphere: σ of log-normal norms; 0 keeps unit norms"
-    )
+    norm_sigma: NonNegative = Field(default=0.0, description="sphere: σ of log-normal norms; 0 keeps unit norms")
 
 
 class ViewOptions(Options):
@@ -100,12 +96,8 @@ class TrainingOptions(Options):
     schedule: Literal["constant", "cosine"] = "constant"
     warmup_steps: Seed = 0
     gradient_clip: Positive | None = None
-    stop_at_displacement: Positive | None = Field(
-        default=None, description="stop once ‖θ-θ_0‖ reaches this"
-    )
-    stop_at_held_out_loss: Number | None = Field(
-        default=None, description="stop once the held-out loss falls to this"
-    )
+    stop_at_displacement: Positive | None = Field(default=None, description="stop once ‖θ-θ_0‖ reaches this")
+    stop_at_held_out_loss: Number | None = Field(default=None, description="stop once the held-out loss falls to this")
     history_points: Count = Field(default=20, description="rows of the history table, evenly spaced in steps")
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32", description="of the encoder; logits are always float32"

@@ -44,6 +44,7 @@ def check_yaml(path: Path) -> None:
         raise ConfigError(f"{path}: is no mapping of keys to values; it must hold lines like `temperatures: [0.1]`")
     for key, node in _walk(root):
         line = node.start_mark.line + 1
+        _refuse_repeated_keys(path, key, node)
         if isinstance(node, yaml.ScalarNode) and node.style is None and _LEADING_ZERO.fullmatch(node.value):
             raise ConfigError(
                 f"{path}, line {line}: {dotted(key)}: {node.value} has a leading zero, which YAML reads as an octal "
@@ -83,16 +84,21 @@ def nearest(word: str, known: Sequence[str]) -> str:
 def _walk(node: yaml.Node, key: Key = ()) -> Iterator[tuple[Key, yaml.Node]]:
     yield key, node
     if isinstance(node, yaml.MappingNode):
-        seen = set()
         for name, value in node.value:
-            if name.value in seen:
-                line = name.start_mark.line + 1
-                raise ConfigError(f"line {line}: {dotted((*key, name.value))} is given twice; keep one")
-            seen.add(name.value)
             yield from _walk(value, (*key, name.value))
     elif isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
             yield from _walk(value, (*key, position))
+
+
+def _refuse_repeated_keys(path: Path, key: Key, node: yaml.Node) -> None:
+    names = [name for name, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    seen = set()
+    for name in names:
+        if name.value in seen:
+            line = name.start_mark.line + 1
+            raise ConfigError(f"{path}, line {line}: {dotted((*key, name.value))} is given twice; keep one")
+        seen.add(name.value)
 
 
 def _lay_over(base: dict[str, Any], top: Mapping[str, Any]) -> None:

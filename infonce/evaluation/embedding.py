@@ -1,0 +1,58 @@
+"""Embeddings of tuples and pools, in blocks, in the precision of the evaluation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from infonce.data.inputs import TupleInputs
+from infonce.encoders.encoder import Encoder
+
+BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class EmbeddedTuples:
+    """Unit rows in float64; `own` is the pool member that is the anchor's own image."""
+
+    rows: Tensor  # (A,) rows of the tuples
+    anchors: Tensor  # (A, d)
+    positives: Tensor  # (A, d)
+    pool: Tensor  # (m, d): the images that negatives are drawn from
+    pool_images: Tensor  # (m,) image indices of the pool
+    own: Tensor  # (A,) index into the pool, -1 where the own image is not in it
+
+
+@torch.no_grad()
+def embed_tuples(encoder: Encoder, inputs: TupleInputs, rows: Tensor) -> EmbeddedTuples:
+    """Embed the anchors and positives of `rows` and the whole pool of `inputs`."""
+    images = inputs.sampler.images
+    position = torch.full((len(inputs.labels),), -1, dtype=torch.int64)
+    position[images.cpu()] = torch.arange(len(images))
+    return EmbeddedTuples(
+        rows,
+        embed(encoder, inputs.anchor_inputs, rows),
+        embed(encoder, inputs.positive_inputs, rows),
+        embed(encoder, inputs.pool_inputs, images),
+        images,
+        position[inputs.sampler.anchors(rows).cpu()].to(inputs.device),
+    )
+
+
+def embed(encoder: Encoder, make_inputs: Callable[[Tensor], Tensor], indices: Tensor) -> Tensor:
+    """Unit rows (B, d) in float64 of the inputs that `make_inputs` gives for `indices` (B,)."""
+    precision = next(encoder.parameters()).dtype
+    blocks = [encoder(make_inputs(block).to(precision)).double() for block in indices.split(BLOCK)]
+    embedded = torch.cat(blocks)
+    return embedded / embedded.norm(dim=1, keepdim=True)
+
+
+def negative_similarities(embedded: EmbeddedTuples, inputs: TupleInputs, rows: slice) -> Tensor:
+    """Similarities (B, k) of the anchors of `rows` to their own negatives; no tensor of size B·k·d is made."""
+    negatives = inputs.sampler.negatives(embedded.rows[rows])
+    position = torch.full((len(inputs.labels),), -1, dtype=torch.int64, device=negatives.device)
+    position[embedded.pool_images.to(negatives.device)] = torch.arange(
+        len(embedded.pool_images), device=negatives.device
+    )
+    return (embedded.anchors[rows] @ embedded.pool.T).gather(1, position[negatives].to(embedded.pool.device))

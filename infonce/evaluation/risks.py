@@ -1,0 +1,50 @@
+"""Risks, cross-entropies and kernel statistics of one encoder on the tuples of a run."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from infonce.data.inputs import TupleInputs
+from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
+from infonce.losses import LOSSES
+from infonce.theory.finite_k import FiniteRisks, finite_risks
+from infonce.theory.kernels import KernelStatistics, kernel_statistics, standard_error
+
+SIMILARITIES_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Everything exact that the held-out pool gives, per anchor; the pool is taken as π."""
+
+    temperature: float
+    embedded: EmbeddedTuples
+    kernel: KernelStatistics
+    risks: FiniteRisks
+
+
+def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: list[int]) -> HeldOut:
+    """Kernel statistics and exact risks of every held-out anchor, its own image left out of the pool."""
+    triple = (embedded.anchors, embedded.positives, embedded.pool)
+    kernel = kernel_statistics(*triple, temperature, exclude=embedded.own)
+    risks = finite_risks(*triple, temperature, negatives, exclude=embedded.own)
+    return HeldOut(temperature, embedded, kernel, risks)
+
+
+def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> np.ndarray:
+    """The loss of every training tuple in float64, shape (n,); its mean is the empirical risk."""
+    positive = (embedded.anchors * embedded.positives).sum(dim=1)
+    block = max(1, SIMILARITIES_AT_ONCE // max(inputs.spec.negatives, len(embedded.pool)))
+    parts = []
+    for start in range(0, len(positive), block):
+        rows = slice(start, start + block)
+        parts.append(LOSSES[loss](positive[rows], negative_similarities(embedded, inputs, rows), temperature))
+    return torch.cat(parts).cpu().numpy()
+
+
+def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
+    """Mean and standard error of independent values; no error is given for one value."""
+    error = standard_error(values)
+    return float(values.mean()), error if math.isfinite(error) else None

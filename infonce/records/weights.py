@@ -1,0 +1,39 @@
+"""The weights of a run in one safetensors file: θ_0, θ̂ and the spec they belong to."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from infonce.errors import RecordError
+from infonce.files import replacing
+from infonce.spec.run import RunSpec
+
+Weights = dict[str, torch.Tensor]
+
+
+def write_weights(path: Path, spec: RunSpec, initial: Weights, final: Weights) -> None:
+    """Write θ_0 (`initial`) and θ̂ (`final`), whole or not at all."""
+    tensors = {f"initial.{name}": value.contiguous() for name, value in initial.items()}
+    tensors |= {f"final.{name}": value.contiguous() for name, value in final.items()}
+    with replacing(path) as temporary:
+        save_file(tensors, temporary, {"spec_hash": spec.content_hash, "run": spec.token})
+
+
+def read_weights(path: Path, spec: RunSpec) -> tuple[Weights, Weights]:
+    """θ_0 and θ̂; RecordError for a file that is cut, foreign or of another run."""
+    remake = "remove the file and run the workflow again to remake it"
+    if not path.is_file():
+        raise RecordError(f"{path}: no such file; train the run first")
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = (file.metadata() or {}).get("spec_hash")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    except (SafetensorError, OSError) as error:
+        raise RecordError(f"{path}: is no whole safetensors file ({error}); {remake}") from None
+    if found != spec.content_hash:
+        raise RecordError(f"{path}: belongs to another run (spec {found}, expected {spec.content_hash}); {remake}")
+    initial = {name.removeprefix("initial."): value for name, value in tensors.items() if name.startswith("initial.")}
+    final = {name.removeprefix("final."): value for name, value in tensors.items() if name.startswith("final.")}
+    return initial, final

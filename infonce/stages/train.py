@@ -1,0 +1,55 @@
+"""Stage `train`: one encoder, its history, and a record of how the training went."""
+
+from pathlib import Path
+
+from infonce.data.prepared import check_matches, load
+from infonce.files import write_json
+from infonce.records.provenance import provenance
+from infonce.records.tables import write_table
+from infonce.records.weights import write_weights
+from infonce.spec.problems import validate_json
+from infonce.spec.run import RunSpec
+from infonce.training.loop import train
+
+
+def run(spec_json: str, data: Path, output: Path, code: str, threads: int) -> None:
+    """Train the run `spec_json` on the prepared data in `data` and write its files into the folder `output`."""
+    spec = validate_json(RunSpec, spec_json)
+    prepared = load(data)
+    check_matches(prepared, spec.dataset, spec.dataset_options)
+    result = train(spec, prepared, spec.training.device, threads, state_path=output / f".state-{spec.content_hash}")
+    for note in result.notes:
+        print(f"note: {note}")
+    head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns()}
+    write_table(output / "history.parquet", "history", [{**head, **row} for row in result.history])
+    write_weights(output / "weights.safetensors", spec, result.initial, result.final)
+    write_json(
+        output / "training.json",
+        {
+            "run": spec.token,
+            "spec_hash": spec.content_hash,
+            "results": {
+                "status": result.status,
+                "message": result.message,
+                "steps": result.steps,
+                "parameters": result.parameters,
+                "displacement": result.displacement,
+            },
+            "provenance": {
+                **provenance(),
+                "code_digest": code,
+                "data_digest": prepared.digest,
+                "device": result.device,
+                "driver": result.driver,
+                "precision": result.precision,
+                "threads": result.threads,
+                "resumed": result.resumed,
+                "attempts": result.attempts,
+                "tuples_seen": result.tuples_seen,
+                "training_seconds": result.seconds,
+                "seconds_per_step": result.seconds_per_step,
+                "peak_device_memory_mib": result.peak_device_memory_mib,
+            },
+        },
+    )
+    print(f"{spec.token}: {result.status}{f', {result.message}' if result.message else ''}")

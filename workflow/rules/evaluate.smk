@@ -1,0 +1,30 @@
+rule evaluate:
+    input:
+        data=WORKFLOW.prepared_data,
+        weights=rules.train.output.weights,
+        history=rules.train.output.history,
+        record=rules.train.output.record,
+    output:
+        run=f"{WORKFLOW.run_folder}/run.parquet",
+        curves=f"{WORKFLOW.run_folder}/curves.parquet",
+        terms=f"{WORKFLOW.run_folder}/terms.parquet",
+    params:
+        spec=WORKFLOW.spec,
+        options=WORKFLOW.evaluation(),
+        code=WORKFLOW.evaluation_code,
+        attempts=f"{WORKFLOW.log('evaluate')}.attempts",
+    threads: WORKFLOW.threads("evaluate")
+    resources:
+        mem_mb=WORKFLOW.evaluation_memory,
+        runtime=WORKFLOW.evaluation_minutes,
+        gpu=WORKFLOW.gpus("evaluate"),
+    log:
+        WORKFLOW.log("evaluate"),
+    benchmark:
+        WORKFLOW.benchmark("evaluate")
+    conda:
+        "../../environment.yml"
+    shell:
+        "trap 'cp {params.attempts:q} {log:q}' EXIT;"
+        " python -m infonce evaluate --spec {params.spec:q} --options {params.options:q} --data {input.data:q}"
+        " --weights {input.weights:q} --threads {threads} >> {params.attempts:q} 2>&1"

@@ -1,0 +1,77 @@
+rule collect:
+    input:
+        runs=WORKFLOW.of_every_run("run.parquet"),
+        curves=WORKFLOW.of_every_run("curves.parquet"),
+        terms=WORKFLOW.of_every_run("terms.parquet"),
+        history=WORKFLOW.of_every_run("history.parquet"),
+    output:
+        expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
+    params:
+        grid=WORKFLOW.grid(),
+        code=WORKFLOW.code("collect"),
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    log:
+        f"{WORKFLOW.results}/logs/collect.log",
+    benchmark:
+        f"{WORKFLOW.results}/benchmarks/collect.jsonl"
+    conda:
+        "../../environment.yml"
+    shell:
+        "python -m infonce collect --config {params.grid:q} > {log:q} 2>&1"
+
+
+rule report:
+    input:
+        expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
+    output:
+        page=report(
+            f"{WORKFLOW.results}/report/report.html",
+            caption="../report/page.rst",
+            category="Report",
+        ),
+        figures=report(
+            directory(f"{WORKFLOW.results}/report/figures"),
+            patterns=["{selection}/{figure}.svg"],
+            caption="../report/figure.rst",
+            category="Figures",
+            subcategory="{selection}",
+            labels={"figure": "{figure}"},
+        ),
+        tables=report(
+            directory(f"{WORKFLOW.results}/report/tables"),
+            patterns=["{table}.csv"],
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}"},
+        ),
+    params:
+        grid=WORKFLOW.grid(),
+        code=WORKFLOW.code("report"),
+    threads: 2
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    log:
+        f"{WORKFLOW.results}/logs/report.log",
+    benchmark:
+        f"{WORKFLOW.results}/benchmarks/report.jsonl"
+    conda:
+        "../../environment.yml"
+    shell:
+        "python -m infonce report --config {params.grid:q} > {log:q} 2>&1"
+
+
+# What exists of an unfinished grid, with every missing run listed; trains nothing.
+rule partial:
+    output:
+        touch(temp(f"{WORKFLOW.results}/.partial")),
+    params:
+        grid=WORKFLOW.grid(),
+    log:
+        f"{WORKFLOW.results}/logs/partial.log",
+    conda:
+        "../../environment.yml"
+    shell:
+        "python -m infonce report --partial --config {params.grid:q} 2>&1 | tee {log:q}"
