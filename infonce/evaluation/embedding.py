@@ -20,23 +20,23 @@ class EmbeddedTuples:
     anchors: Tensor  # (A, d)
     positives: Tensor  # (A, d)
     pool: Tensor  # (m, d): the images that negatives are drawn from
-    pool_images: Tensor  # (m,) image indices of the pool
+    place_of_image: Tensor  # (N,) where an image of the split stands in the pool, -1 where it is not in it
     own: Tensor  # (A,) index into the pool, -1 where the own image is not in it
 
 
 @torch.no_grad()
 def embed_tuples(encoder: Encoder, inputs: TupleInputs, rows: Tensor) -> EmbeddedTuples:
     """Embed the anchors and positives of `rows` and the whole pool of `inputs`."""
-    images = inputs.sampler.images
-    position = torch.full((len(inputs.labels),), -1, dtype=torch.int64)
-    position[images.cpu()] = torch.arange(len(images))
+    images = inputs.sampler.images.to(inputs.device)
+    place = torch.full((len(inputs.labels),), -1, dtype=torch.int64, device=inputs.device)
+    place[images] = torch.arange(len(images), device=inputs.device)
     return EmbeddedTuples(
         rows,
         embed(encoder, inputs.anchor_inputs, rows),
         embed(encoder, inputs.positive_inputs, rows),
         embed(encoder, inputs.pool_inputs, images),
-        images,
-        position[inputs.sampler.anchors(rows).cpu()].to(inputs.device),
+        place,
+        place[inputs.sampler.anchors(rows)],
     )
 
 
@@ -48,11 +48,12 @@ def embed(encoder: Encoder, make_inputs: Callable[[Tensor], Tensor], indices: Te
     return embedded / embedded.norm(dim=1, keepdim=True)
 
 
+def negatives_in_pool(embedded: EmbeddedTuples, inputs: TupleInputs, rows: slice) -> Tensor:
+    """Pool members (B, k) that are the negatives of `rows`."""
+    images = inputs.sampler.negatives(embedded.rows[rows])
+    return embedded.place_of_image[images].to(embedded.pool.device)
+
+
 def negative_similarities(embedded: EmbeddedTuples, inputs: TupleInputs, rows: slice) -> Tensor:
     """Similarities (B, k) of the anchors of `rows` to their own negatives; no tensor of size B·k·d is made."""
-    negatives = inputs.sampler.negatives(embedded.rows[rows])
-    position = torch.full((len(inputs.labels),), -1, dtype=torch.int64, device=negatives.device)
-    position[embedded.pool_images.to(negatives.device)] = torch.arange(
-        len(embedded.pool_images), device=negatives.device
-    )
-    return (embedded.anchors[rows] @ embedded.pool.T).gather(1, position[negatives].to(embedded.pool.device))
+    return (embedded.anchors[rows] @ embedded.pool.T).gather(1, negatives_in_pool(embedded, inputs, rows))

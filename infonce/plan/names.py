@@ -1,8 +1,8 @@
 """Checks of a typed configuration against the registries: names, their options, and how many tuples the data allow."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from infonce.data import registry as data_registry
 from infonce.encoders import registry as encoder_registry
@@ -14,19 +14,25 @@ from infonce.spec.source import Key, dotted, locate
 
 def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sequence[Path]) -> None:
     """Refuse what the registries do not have or what a data set or an encoder cannot do, by file, key and value."""
-    for name, options in config.dataset_options.items():
-        _at(("dataset_options", name), sources, lambda n=name, o=options: data_registry.check_options(n, o))
-    for name in config.view_options:
-        _at(("view_options", name), sources, lambda n=name: data_registry.dataset(n))
-    for name, options in config.encoder_options.items():
-        _at(("encoder_options", name), sources, lambda n=name, o=options: encoder_registry.check_options(n, o))
-    for name in config.downloads.mirrors:
-        _at(("downloads", "mirrors", name), sources, lambda n=name: data_registry.dataset(n))
-
+    for name, dataset_options in config.dataset_options.items():
+        with _at(("dataset_options", name), sources):
+            data_registry.check_options(name, dataset_options)
+    for name, encoder_options in config.encoder_options.items():
+        with _at(("encoder_options", name), sources):
+            encoder_registry.check_options(name, encoder_options)
+    for prefix, names in (
+        (("view_options",), config.view_options),
+        (("downloads", "mirrors"), config.downloads.mirrors),
+    ):
+        for name in names:
+            with _at((*prefix, name), sources):
+                data_registry.dataset(name)
     for key, name in _named(config, "datasets"):
-        _at(key, sources, lambda n=name: data_registry.dataset(n))
+        with _at(key, sources):
+            data_registry.dataset(name)
     for key, name in _named(config, "encoders"):
-        _at(key, sources, lambda n=name: encoder_registry.encoder(n))
+        with _at(key, sources):
+            encoder_registry.encoder(name)
     _check_combinations(runs.values(), sources)
 
 
@@ -34,7 +40,8 @@ def _check_combinations(runs: Iterable[RunSpec], sources: Sequence[Path]) -> Non
     """Each kind of combination is checked once, however many runs share it."""
     heads = {(run.encoder, run.head) for run in runs}
     for encoder, head in sorted(heads):
-        _at(("heads",), sources, lambda e=encoder, h=head: encoder_registry.check_head(e, h))
+        with _at(("heads",), sources):
+            encoder_registry.check_head(encoder, head)
     seen = set()
     for run in runs:
         kind = (run.dataset, run.positives, run.tuple_design, run.negatives, run.tuples)
@@ -56,7 +63,8 @@ def _check_tuples(run: RunSpec, sources: Sequence[Path]) -> None:
     if run.tuples > largest:
         raise ConfigError(
             f"{locate(('tuples',), sources)}: tuples: {run.tuples} is refused: {run.dataset} with positives "
-            f"{run.positives!r}, tuple design {run.tuple_design!r} and {run.negatives} negatives allows at most {largest}"
+            f"{run.positives!r}, tuple design {run.tuple_design!r} and {run.negatives} negatives "
+            f"allows at most {largest}"
         )
 
 
@@ -68,9 +76,10 @@ def _named(config: Config, key: str) -> Iterable[tuple[Key, str]]:
             yield ("slices", part, key, position), name
 
 
-def _at(key: Key, sources: Sequence[Path], check: Callable[[], Any]) -> None:
-    """Run a registry's check; its ConfigError gets the file and the key in front."""
+@contextlib.contextmanager
+def _at(key: Key, sources: Sequence[Path]) -> Iterator[None]:
+    """A registry's ConfigError gets the file and the key in front."""
     try:
-        check()
+        yield
     except ConfigError as error:
         raise ConfigError(f"{locate(key, sources)}: {dotted(key)}: {error}") from None

@@ -63,7 +63,8 @@ def read_table(path: Path, name: str) -> pa.Table:
         raise RecordError(f"{path}: is the table {metadata.get('table', 'of something else')}, not {name}; {remake}")
     if metadata.get("schema_version") != str(SCHEMA_VERSION):
         raise RecordError(
-            f"{path}: has schema version {metadata.get('schema_version')}, this program reads {SCHEMA_VERSION}; {remake}"
+            f"{path}: has schema version {metadata.get('schema_version')}, this program reads "
+            f"{SCHEMA_VERSION}; {remake}"
         )
     if not table.schema.equals(SCHEMAS[name]):
         raise RecordError(f"{path}: its columns are not those of the table {name}; {remake}")
