@@ -1,5 +1,6 @@
 """What the Snakefile asks: the runs of the grid, and for each the parameters and resources of its jobs."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +9,17 @@ from typing import Any
 from infonce.data.registry import prepared_name
 from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
-from infonce.plan.digest import code_digest
+from infonce.plan.digest import PACKAGE, code_digest
 from infonce.plan.grid import expand, load_config
 from infonce.spec.config import Config, ResourceOptions
 from infonce.spec.run import AXES, RUN_PATTERN, DatasetOptions, RunSpec
 from infonce.spec.source import check_yaml
+
+
+def let_jobs_find_the_package() -> None:
+    """Put this checkout first on the import path that the shell commands of jobs inherit."""
+    paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
 
 
 class Workflow:

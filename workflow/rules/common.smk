@@ -1,14 +1,13 @@
-import shlex
 import sys
 
-# The package beside this workflow is used, installed or not; jobs find it in the same way.
+# The package beside this workflow is used, installed or not.
 sys.path.insert(0, str(workflow.basedir))
-shell.prefix(f"export PYTHONPATH={shlex.quote(str(workflow.basedir))}${{PYTHONPATH:+:$PYTHONPATH}}; ")
 
 from infonce.errors import ConfigError
-from infonce.plan.workflow import Workflow
+from infonce.plan.workflow import Workflow, let_jobs_find_the_package
 from snakemake.exceptions import WorkflowError
 
+let_jobs_find_the_package()
 try:
     WORKFLOW = Workflow(config, workflow.configfiles)
 except ConfigError as error:

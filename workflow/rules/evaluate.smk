@@ -8,22 +8,22 @@ rule evaluate:
         run=f"{WORKFLOW.run_folder}/run.parquet",
         curves=f"{WORKFLOW.run_folder}/curves.parquet",
         terms=f"{WORKFLOW.run_folder}/terms.parquet",
-    params:
-        spec=WORKFLOW.spec,
-        options=WORKFLOW.evaluation(),
-        code=WORKFLOW.evaluation_code,
-        attempts=f"{WORKFLOW.log('evaluate')}.attempts",
-    threads: WORKFLOW.threads("evaluate")
-    resources:
-        mem_mb=WORKFLOW.evaluation_memory,
-        runtime=WORKFLOW.evaluation_minutes,
-        gpu=WORKFLOW.gpus("evaluate"),
     log:
         WORKFLOW.log("evaluate"),
     benchmark:
         WORKFLOW.benchmark("evaluate")
     conda:
         "../../environment.yml"
+    threads: WORKFLOW.threads("evaluate")
+    resources:
+        mem_mb=WORKFLOW.evaluation_memory,
+        runtime=WORKFLOW.evaluation_minutes,
+        gpu=WORKFLOW.gpus("evaluate"),
+    params:
+        spec=WORKFLOW.spec,
+        options=WORKFLOW.evaluation(),
+        code=WORKFLOW.evaluation_code,
+        attempts=f"{WORKFLOW.log('evaluate')}.attempts",
     shell:
         "trap 'cp {params.attempts:q} {log:q}' EXIT;"
         " python -m infonce evaluate --spec {params.spec:q} --options {params.options:q} --data {input.data:q}"

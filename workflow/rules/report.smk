@@ -6,18 +6,18 @@ rule collect:
         history=WORKFLOW.of_every_run("history.parquet"),
     output:
         expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
-    params:
-        grid=WORKFLOW.grid(),
-        code=WORKFLOW.code("collect"),
-    resources:
-        mem_mb=2000,
-        runtime=30,
     log:
         f"{WORKFLOW.results}/logs/collect.log",
     benchmark:
         f"{WORKFLOW.results}/benchmarks/collect.jsonl"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        grid=WORKFLOW.grid(),
+        code=WORKFLOW.code("collect"),
     shell:
         "python -m infonce collect --config {params.grid:q} > {log:q} 2>&1"
 
@@ -46,19 +46,19 @@ rule report:
             category="Tables",
             labels={"table": "{table}"},
         ),
-    params:
-        grid=WORKFLOW.grid(),
-        code=WORKFLOW.code("report"),
-    threads: 2
-    resources:
-        mem_mb=2000,
-        runtime=30,
     log:
         f"{WORKFLOW.results}/logs/report.log",
     benchmark:
         f"{WORKFLOW.results}/benchmarks/report.jsonl"
     conda:
         "../../environment.yml"
+    threads: 2
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        grid=WORKFLOW.grid(),
+        code=WORKFLOW.code("report"),
     shell:
         "python -m infonce report --config {params.grid:q} > {log:q} 2>&1"
 
@@ -67,11 +67,11 @@ rule report:
 rule partial:
     output:
         touch(temp(f"{WORKFLOW.results}/.partial")),
-    params:
-        grid=WORKFLOW.grid(),
     log:
         f"{WORKFLOW.results}/logs/partial.log",
     conda:
         "../../environment.yml"
+    params:
+        grid=WORKFLOW.grid(),
     shell:
         "python -m infonce report --partial --config {params.grid:q} 2>&1 | tee {log:q}"

@@ -5,22 +5,22 @@ rule train:
         weights=f"{WORKFLOW.run_folder}/weights.safetensors",
         history=f"{WORKFLOW.run_folder}/history.parquet",
         record=f"{WORKFLOW.run_folder}/training.json",
-    params:
-        spec=WORKFLOW.spec,
-        code=WORKFLOW.training_code,
-        # Snakemake removes a log when it tries a job again; this file keeps every attempt.
-        attempts=f"{WORKFLOW.log('train')}.attempts",
-    threads: WORKFLOW.threads("train")
-    resources:
-        mem_mb=WORKFLOW.training_memory,
-        runtime=WORKFLOW.training_minutes,
-        gpu=WORKFLOW.gpus("train"),
     log:
         WORKFLOW.log("train"),
     benchmark:
         WORKFLOW.benchmark("train")
     conda:
         "../../environment.yml"
+    threads: WORKFLOW.threads("train")
+    resources:
+        mem_mb=WORKFLOW.training_memory,
+        runtime=WORKFLOW.training_minutes,
+        gpu=WORKFLOW.gpus("train"),
+    params:
+        spec=WORKFLOW.spec,
+        code=WORKFLOW.training_code,
+        # Snakemake removes a log when it tries a job again; this file keeps every attempt.
+        attempts=f"{WORKFLOW.log('train')}.attempts",
     shell:
         "trap 'cp {params.attempts:q} {log:q}' EXIT;"
         " python -m infonce train --spec {params.spec:q} --data {input.data:q} --weights {output.weights:q}"
