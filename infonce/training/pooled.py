@@ -1,0 +1,94 @@
+"""The losses of a batch whose negatives all lie in one pool of embeddings, and their gradients in closed form.
+
+A batch embeds the pool once and gathers similarities, never embeddings, so no tensor of size batch·k·d exists; rows
+are worked off in chunks, so no matrix of batch·k logits is kept either. The values are those of `infonce.losses`,
+and the gradient with respect to a logit is its softmax weight.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from infonce.spec.run import Loss
+
+__all__ = ["NegativesOf", "PooledLoss", "pooled_loss"]
+
+CHUNK = 2**20  # logits in a chunk of rows: 4 MiB in float32
+CHUNK_CUDA = 2**25  # a GPU wants larger kernels
+
+NegativesOf = Callable[[slice], torch.Tensor]
+"""Positions in the pool, int64 (rows, k), of the negatives of some rows of the batch."""
+
+
+@dataclass(frozen=True)
+class PooledLoss:
+    """Losses in nats, shape (B,), and the gradients of their mean with respect to the three sets of embeddings."""
+
+    losses: torch.Tensor
+    anchors: torch.Tensor
+    positives: torch.Tensor
+    pool: torch.Tensor
+
+
+@torch.no_grad()
+def pooled_loss(
+    anchors: torch.Tensor,
+    positives: torch.Tensor,
+    pool: torch.Tensor,
+    negatives_of: NegativesOf,
+    negatives: int,
+    temperature: float,
+    loss: Loss,
+    gradients: bool = True,
+) -> PooledLoss:
+    """The loss of each tuple and, unless `gradients` is False, the gradients of the mean loss.
+
+    Args:
+        anchors: unit rows φ(a), float32 or float64, shape (B, d).
+        positives: unit rows φ(p), shape (B, d).
+        pool: unit rows, shape (P, d); every negative is one of them.
+        negatives_of: gives the negatives of a slice of the batch's rows.
+        negatives: k.
+        temperature: τ > 0.
+        loss: `infonce` or `dcl`.
+        gradients: whether they are wanted; without, they are zero.
+    """
+    batch = len(anchors)
+    positive_similarity = (anchors * positives).sum(1)
+    result = PooledLoss(
+        losses=torch.empty_like(positive_similarity),
+        anchors=torch.zeros_like(anchors),
+        positives=torch.zeros_like(positives),
+        pool=torch.zeros_like(pool),
+    )
+    chunk = max(1, (CHUNK_CUDA if anchors.is_cuda else CHUNK) // max(len(pool), negatives))
+    for start in range(0, batch, chunk):
+        rows = slice(start, min(start + chunk, batch))
+        members = negatives_of(rows)
+        logits = (anchors[rows] @ pool.T).gather(1, members)
+        logits.sub_(positive_similarity[rows, None]).div_(temperature)
+        losses, weights = _losses_and_weights(logits, loss)
+        result.losses[rows] = losses - math.log(negatives)
+        if gradients:
+            # The gradient with respect to each similarity s(a,x_i). A member drawn several times adds the same number
+            # each time, so that the order of a GPU's atomic additions does not change a bit.
+            to_pool = torch.zeros(len(members), len(pool), dtype=weights.dtype, device=weights.device)
+            to_pool.scatter_add_(1, members, weights.div_(batch * temperature))
+            to_positive = -weights.sum(1, keepdim=True)
+            result.anchors[rows] = to_pool @ pool + to_positive * positives[rows]
+            result.positives[rows] = to_positive * anchors[rows]
+            result.pool.addmm_(to_pool.T, anchors[rows])
+    return result
+
+
+def _losses_and_weights(logits: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
+    """log Σ_j exp(logit_j), InfoNCE with the positive's 1 in the sum, and its derivatives; both from one softmax."""
+    # At small τ most exponentials underflow; torch.softmax stays fast there and torch.exp does not.
+    weights = logits.softmax(1)
+    log_sum = logits.amax(1) - weights.amax(1).log()
+    if loss == "dcl":
+        return log_sum, weights
+    of_negatives = torch.sigmoid(log_sum)  # their share of the sum; the rest is the positive's
+    return torch.logaddexp(log_sum, torch.zeros_like(log_sum)), weights.mul_(of_negatives[:, None])
