@@ -50,7 +50,5 @@ def _records(path: Path, label_bytes: int) -> np.ndarray:
         raise DataError(f"{path} is missing; fetch the data set (infonce data fetch), or put the file there")
     size = path.stat().st_size
     if size == 0 or size % record:
-        raise DataError(
-            f"{path} has {size} bytes, expected a multiple of {record}; it is cut: fetch it again"
-        )
+        raise DataError(f"{path} has {size} bytes, expected a multiple of {record}; it is cut: fetch it again")
     return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, record)

@@ -25,9 +25,7 @@ from infonce.spec.run import DatasetOptions
 Sources = tuple[Source, Source, dict[str, Any]]
 
 
-def prepare(
-    name: str, options: DatasetOptions, raw_folder: Path, out_folder: Path, progress: bool = True
-) -> Prepared:
+def prepare(name: str, options: DatasetOptions, raw_folder: Path, out_folder: Path, progress: bool = True) -> Prepared:
     """Prepare a data set into `out_folder`, and open it.
 
     A folder that is complete and was prepared from the same options is used as it is: nothing is written,

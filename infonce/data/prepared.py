@@ -198,9 +198,7 @@ def _open_array(folder: Path, array: str, described: dict[str, Any], verify: boo
     if found != expected:
         raise DataError(f"{path} holds {found}, expected {expected}; prepare the data set again")
     if verify and (digest := file_digest(path, "sha256")) != described["sha256"]:
-        raise DataError(
-            f"{path} has SHA-256 {digest}, expected {described['sha256']}; prepare the data set again"
-        )
+        raise DataError(f"{path} has SHA-256 {digest}, expected {described['sha256']}; prepare the data set again")
     return opened
 
 
@@ -210,9 +208,7 @@ def _check_labels(path: Path, images: np.ndarray, labels: np.ndarray, classes: i
     smallest = 0 if split == "held_out" and classes else -1
     low, high = (int(labels.min()), int(labels.max())) if len(labels) else (0, 0)
     if len(labels) == 0 or low < smallest or high >= max(classes, 0):
-        raise DataError(
-            f"{path}: {len(labels)} labels from {low} to {high}, expected {smallest} to {classes - 1}"
-        )
+        raise DataError(f"{path}: {len(labels)} labels from {low} to {high}, expected {smallest} to {classes - 1}")
 
 
 def _write_split(folder: Path, name: str, split: Source) -> tuple[list[float], list[float]]:

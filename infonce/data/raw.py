@@ -34,9 +34,7 @@ class RawSplit:
         shape = (channels, side or height, side or width)
         return Source(self.labels[rows], shape, np.uint8, self._batches(rows, shape, progress))
 
-    def _batches(
-        self, rows: np.ndarray, shape: tuple[int, int, int], progress: str | None
-    ) -> Iterator[np.ndarray]:
+    def _batches(self, rows: np.ndarray, shape: tuple[int, int, int], progress: str | None) -> Iterator[np.ndarray]:
         with tqdm(total=len(rows), desc=progress, unit="image", disable=progress is None) as bar:
             for start in range(0, len(rows), _BATCH):
                 images = self.read(rows[start : start + _BATCH])
@@ -47,7 +45,5 @@ class RawSplit:
 def resized(images: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """uint8 images (B, C, H, W) at another size: bilinear with antialiasing, rounded to the nearest level."""
     pixels = torch.from_numpy(np.ascontiguousarray(images)).to(torch.float32)
-    scaled = torch.nn.functional.interpolate(
-        pixels, size=size, mode="bilinear", antialias=True, align_corners=False
-    )
+    scaled = torch.nn.functional.interpolate(pixels, size=size, mode="bilinear", antialias=True, align_corners=False)
     return scaled.round_().clamp_(0, 255).to(torch.uint8).numpy()

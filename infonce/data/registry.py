@@ -189,9 +189,7 @@ def _check_counts(info: DatasetInfo, options: DatasetOptions) -> None:
     for key in ("train_limit", "held_out_limit"):
         limit, available = getattr(options, key), _available(info, options)[key]
         if limit is not None and not 2 * classes <= limit <= available:
-            raise ConfigError(
-                f"{key}: {limit} of {info.name!r} is out of range; expected {2 * classes} to {available}"
-            )
+            raise ConfigError(f"{key}: {limit} of {info.name!r} is out of range; expected {2 * classes} to {available}")
 
 
 def training_images(name: str, options: DatasetOptions) -> int:

@@ -78,9 +78,7 @@ STL10_FILES = (
         members=(
             Member("stl10_binary/train_X.bin", 5_000 * _STL_IMAGE, "md5:918c2871b30a85fa023e0c44e0bee87f"),
             Member("stl10_binary/train_y.bin", 5_000, "md5:5a34089d4802c674881badbb80307741"),
-            Member(
-                "stl10_binary/unlabeled_X.bin", 100_000 * _STL_IMAGE, "md5:5242ba1fed5e4be9e1e742405eb56ca4"
-            ),
+            Member("stl10_binary/unlabeled_X.bin", 100_000 * _STL_IMAGE, "md5:5242ba1fed5e4be9e1e742405eb56ca4"),
             Member("stl10_binary/test_X.bin", 8_000 * _STL_IMAGE, "md5:7f263ba9f9e0b06b93213547f721ac82"),
             Member("stl10_binary/test_y.bin", 8_000, "md5:36f9794fa4beb8a2c72628de14fa638e"),
         ),

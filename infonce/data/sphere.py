@@ -8,7 +8,7 @@ import torch
 
 from infonce.random import normals, uniforms
 
-_CELLS, _NODES, _NEWTON_STEPS = 2048, 8, 4
+_CELLS, _NODES, _NEWTON_STEPS = 2048, 8, 6
 
 
 def uniform_points(count: int, dimension: int, norm_sigma: float, key: int) -> np.ndarray:
@@ -37,9 +37,7 @@ def von_mises_fisher(
     a = directions.to(torch.float64)
     u = uniforms(key, epoch, samples, -2)
     angle = angle_quantile(u.cpu(), a.shape[1], concentration).to(a.device)[:, None]
-    towards = normals(key, epoch, samples[:, None], torch.arange(a.shape[1], device=samples.device)).to(
-        a.device
-    )
+    towards = normals(key, epoch, samples[:, None], torch.arange(a.shape[1], device=samples.device)).to(a.device)
     tangent = torch.nn.functional.normalize(towards - (towards * a).sum(1, keepdim=True) * a, dim=1)
     return torch.nn.functional.normalize(torch.cos(angle) * a + torch.sin(angle) * tangent, dim=1)
 
@@ -56,7 +54,9 @@ def angle_quantile(u: torch.Tensor, dimension: int, concentration: float) -> tor
     cell = (torch.searchsorted(table.cumulative, target, right=True) - 1).clamp_(0, _CELLS - 1)
     left, width = table.edges[cell], table.edges[1]
     needed = target - table.cumulative[cell]
-    theta = left + width * needed / (table.cumulative[cell + 1] - table.cumulative[cell]).clamp_min(1e-300)
+    share = needed / (table.cumulative[cell + 1] - table.cumulative[cell]).clamp_min(1e-300)
+    # Near angle 0 the density grows as θ^(D-2), further on it hardly changes within a cell.
+    theta = left + width * torch.where(cell == 0, share ** (1 / (dimension - 1)), share)
     for _ in range(_NEWTON_STEPS):
         span = (theta - left)[:, None]
         mass = span[:, 0] * (table.density(left[:, None] + span * table.nodes) @ table.weights)

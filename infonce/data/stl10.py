@@ -41,9 +41,7 @@ def _row_major(images: np.ndarray) -> np.ndarray:
 def _images(path: Path) -> np.ndarray:
     size = _size(path)
     if size == 0 or size % _BYTES:
-        raise DataError(
-            f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: fetch it again"
-        )
+        raise DataError(f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: fetch it again")
     return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, *_SHAPE)
 
 

@@ -10,6 +10,9 @@ from infonce.errors import DataError
 from infonce.random import integers, random_bits, stream_key, uniforms
 from infonce.spec.run import Positives, TupleDesign
 
+_ATTEMPTS = 100
+"""Orders tried for an epoch of disjoint tuples drawn anew; the first epoch takes its first order or refuses."""
+
 
 class TupleSampler:
     """Image indices of n tuples with k negatives each; π is uniform on the eligible images.
@@ -84,9 +87,7 @@ class TupleSampler:
         anchors = self._anchor_places(rows, epoch)
         label = self.labels[anchors]
         start, others = self._class_start[label], self._class_size[label] - 1
-        draw = (
-            (uniforms(self._positive_key, epoch, rows.cpu()) * others).to(torch.int64).clamp_(max=others - 1)
-        )
+        draw = (uniforms(self._positive_key, epoch, rows.cpu()) * others).to(torch.int64).clamp_(max=others - 1)
         draw += draw >= self._class_rank[anchors]
         return self._image_of(self._class_order[start + draw], rows)
 
@@ -116,38 +117,44 @@ class TupleSampler:
         """The epoch's permutation of the eligible images, kept until another epoch is asked for."""
         if self._cached_epoch == epoch:
             return
-        bits = random_bits(self._order_key, epoch, torch.arange(len(self.images)))
-        self._order = torch.argsort(bits, stable=True)
-        if self.tuple_design == "disjoint" and self.positive_is_another_image:
-            self._reserved = self._reserve_positives(self.tuples)
+        for attempt in range(_ATTEMPTS):
+            bits = random_bits(self._order_key, epoch, attempt, torch.arange(len(self.images)))
+            self._order = torch.argsort(bits, stable=True)
+            if not (self.tuple_design == "disjoint" and self.positive_is_another_image):
+                break
+            self._reserved, lacking = self._reserve_positives()
+            if lacking is None:
+                break
+            if epoch == 0 or attempt == _ATTEMPTS - 1:
+                raise DataError(
+                    f"{self.tuples} disjoint tuples with {self.negative_count} negatives leave too few images "
+                    f"of class {lacking} for positives; the largest number of tuples for this seed is "
+                    f"{self._largest_disjoint()}"
+                )
         self._cached_epoch = epoch
 
-    def _reserve_positives(self, tuples: int) -> torch.Tensor:
-        """For each row the place of a positive that no tuple has used (`disjoint`, `class`).
+    def _reserve_positives(self) -> tuple[torch.Tensor, int | None]:
+        """For each row the place of a positive that no tuple has used; and a class of which too few are left.
 
         Anchors and negatives are the first n·(k+1) images of the permutation, whatever their classes, and
         positives come from the rest in order, so given its anchor's class a positive depends on nothing
         else.
         """
         block = self.negative_count + 1
-        reserve = self._order[tuples * block :]
-        anchor_labels = self.labels[self._order[torch.arange(tuples) * block]]
-        positives = torch.empty(tuples, dtype=torch.int64)
+        reserve = self._order[self.tuples * block :]
+        anchor_labels = self.labels[self._order[torch.arange(self.tuples) * block]]
+        positives = torch.empty(self.tuples, dtype=torch.int64)
         for label in torch.unique(anchor_labels):
             wanted = torch.nonzero(anchor_labels == label).flatten()
             available = reserve[self.labels[reserve] == label]
             if len(available) < len(wanted):
-                raise DataError(
-                    f"{tuples} disjoint tuples with {self.negative_count} negatives leave too few images of "
-                    f"class {int(label)} for positives; the largest number of tuples is "
-                    f"{self._largest_disjoint(tuples)}"
-                )
+                return positives, int(label)
             positives[wanted] = available[: len(wanted)]
-        return positives
+        return positives, None
 
-    def _largest_disjoint(self, tuples: int) -> int:
+    def _largest_disjoint(self) -> int:
         """The largest n that leaves every class enough positives: more tuples need more and leave fewer."""
-        low, high = 0, tuples
+        low, high = 0, self.tuples
         while high - low > 1:
             middle = (low + high) // 2
             block = self.negative_count + 1
@@ -168,9 +175,7 @@ class TupleSampler:
         if n * per_tuple > images:
             largest = f"the largest number of tuples is {images // per_tuple}"
             if self.tuple_design == "disjoint":
-                largest += (
-                    f" with {k} negatives, the largest number of negatives {images // n - per_tuple + k}"
-                )
+                largest += f" with {k} negatives, the largest number of negatives {images // n - per_tuple + k}"
                 largest += f" with {n} tuples" if images // n - per_tuple + k >= 1 else " (none)"
             raise DataError(
                 f"{n} {self.tuple_design} tuples with {k} negatives need {n * per_tuple} images, there are "

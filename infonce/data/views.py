@@ -19,9 +19,7 @@ SMALL_RECIPE = {"shift": 0.125, "zoom": 0.15, "contrast": 0.4, "noise": 0.05}
 _LARGEST_ZOOM = 0.9
 
 
-def make_views(
-    images: torch.Tensor, key: int, epoch: int, samples: torch.Tensor, options: ViewOptions
-) -> torch.Tensor:
+def make_views(images: torch.Tensor, key: int, epoch: int, samples: torch.Tensor, options: ViewOptions) -> torch.Tensor:
     """Views of uint8 images (B, C, H, W) by the recipe of `options`: float32 in [0, 1], of the same shape.
 
     `samples` (B,) number the views within the epoch: equal numbers give equal parameters.

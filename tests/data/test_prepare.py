@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from infonce.data.prepare import prepare
+from infonce.errors import ConfigError
+from infonce.spec.run import DatasetOptions
+
+
+def test_digits_are_all_there_and_split_class_by_class(digits):
+    assert (len(digits.train), len(digits.held_out)) == (1297, 500)
+    bunch = load_digits()
+    expected = {
+        (np.rint(image * 255 / 16).astype(np.uint8).tobytes(), int(target))
+        for image, target in zip(bunch.images, bunch.target, strict=True)
+    }
+    found = [
+        (image.tobytes(), int(label))
+        for split in (digits.train, digits.held_out)
+        for image, label in zip(split.images, split.labels, strict=True)
+    ]
+    assert len(found) == 1797
+    assert set(found) == expected
+    share = np.bincount(digits.held_out.labels) / np.bincount(bunch.target)
+    assert np.abs(share - 500 / 1797).max() < 0.005
+
+
+def test_the_split_is_a_function_of_its_seed(digits, tmp_path):
+    again = prepare("digits", DatasetOptions(), tmp_path, tmp_path / "again", progress=False)
+    other = prepare("digits", DatasetOptions(split_seed=1), tmp_path, tmp_path / "other", progress=False)
+    assert again.digest == digits.digest
+    assert other.digest != digits.digest
+
+
+def test_limits_are_stratified_and_leave_the_split(digits, tmp_path):
+    options = DatasetOptions(train_limit=200, held_out_limit=50)
+    small = prepare("digits", options, tmp_path, tmp_path / "small", progress=False)
+    assert np.bincount(small.train.labels).tolist() == pytest.approx([20] * 10, abs=1)
+    assert np.bincount(small.held_out.labels).tolist() == pytest.approx([5] * 10, abs=1)
+    held_out = {image.tobytes() for image in digits.held_out.images}
+    assert all(image.tobytes() in held_out for image in small.held_out.images)
+
+
+def test_images_are_resized_on_request(tmp_path):
+    large = prepare("digits", DatasetOptions(resize=12), tmp_path, tmp_path / "large", progress=False)
+    assert large.input_shape == (1, 12, 12)
+    assert large.mean == pytest.approx([0.305], abs=0.01)
+
+
+def test_options_that_do_not_fit_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError, match="labels"):
+        prepare("digits", DatasetOptions(labels="coarse"), tmp_path, tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_sphere_points_have_independent_uniform_directions_and_log_normal_norms(sphere):
+    for split in (sphere.train, sphere.held_out):
+        points = split.images.astype(np.float64)
+        assert points.shape == (4000, 5)
+        assert (split.labels == -1).all()
+        norms = np.linalg.norm(points, axis=1)
+        # Six standard errors of a mean and of a standard deviation of 4,000 normal numbers.
+        assert np.log(norms).mean() == pytest.approx(0, abs=6 * 0.7 / 4000**0.5)
+        assert np.log(norms).std() == pytest.approx(0.7, abs=6 * 0.7 / 8000**0.5)
+        directions = points / norms[:, None]
+        assert np.abs(directions.mean(axis=0)).max() < 6 * (1 / 5 / 4000) ** 0.5
+        np.testing.assert_allclose(directions.T @ directions / 4000, np.eye(5) / 5, atol=0.02)
+        correlation = np.corrcoef(np.log(norms), directions[:, 0])[0, 1]
+        assert abs(correlation) < 6 / 4000**0.5
+    assert not np.array_equal(sphere.train.images, sphere.held_out.images)
+    assert sphere.mean == ()
+
+
+def test_sphere_points_do_not_depend_on_how_many_there_are(sphere, sphere_options, tmp_path):
+    few = sphere_options.model_copy(update={"points": 10})
+    small = prepare("sphere", few, tmp_path, tmp_path / "small", progress=False)
+    np.testing.assert_array_equal(small.train.images, sphere.train.images[:10])
