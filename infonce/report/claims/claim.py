@@ -1,0 +1,68 @@
+"""What every section has: a claim, an answer computed from the tables, figures, tables, and what they do not show."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from infonce.report.selection import Selection
+from infonce.report.style import Drawing
+from infonce.report.tabulate import Table
+
+
+class Verdict(StrEnum):
+    """What the data of one selection say about a claim."""
+
+    SUPPORTED = "supported"
+    PARTLY = "partly supported"
+    NOT_SUPPORTED = "not supported"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One sentence with its numbers, and the verdict in a word."""
+
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A section of the report. `equation` is HTML that we wrote ourselves; everything else is plain text."""
+
+    slug: str
+    title: str
+    statement: str
+    equation: str
+    source: str
+    answer: Callable[[Selection], Answer]
+    drawings: Callable[[Selection], list[Drawing]]
+    tables: Callable[[Selection], list[Table]]
+    limits: Callable[[Selection], list[str]]
+
+
+def not_measured(why: str) -> Answer:
+    """The answer where a grid does not hold what a claim needs."""
+    return Answer(Verdict.NOT_MEASURED, f"Not measured in this selection: {why}")
+
+
+def judged(good: int, total: int) -> Verdict:
+    """Supported where it is so everywhere, not supported where it is so in at most half of the cases."""
+    if good == total:
+        return Verdict.SUPPORTED
+    return Verdict.PARTLY if 2 * good > total else Verdict.NOT_SUPPORTED
+
+
+def seed_limits(selection: Selection) -> list[str]:
+    """What missing seeds and failed runs take from any figure of a selection."""
+    runs = selection.all_runs
+    notes = []
+    counts = selection.runs.groupby(["negatives", "temperature"]).size()
+    if len(counts) and counts.min() < 2:
+        notes.append(
+            f"{int((counts < 2).sum())} of {len(counts)} cells have a single seed: no interval is given there."
+        )
+    failed = int((~runs["status"].isin(["ok", "stopped_early"])).sum())
+    if failed:
+        notes.append(f"{failed} of {len(runs)} runs ended without numbers and are left out; see Missing and diverged.")
+    return notes

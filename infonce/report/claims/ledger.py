@@ -1,0 +1,138 @@
+"""Claim 7: the ledger of Theorem 1."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from infonce.report import format as fmt
+from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits
+from infonce.report.figures import ledger as figures
+from infonce.report.selection import Selection
+from infonce.report.tabulate import Column, Table, records
+
+PARTS = ("Prop 2", "Prop 3", "Prop 5")  # what the right side of Theorem 1 adds to the empirical risk
+
+
+def answer(selection: Selection) -> Answer:
+    """Violations, vacuous bounds, the dominant part of Theorem 1, and how much the tight forms gain."""
+    terms = selection.terms
+    bounds = terms[(terms["side"] != "value") & (terms["form"] != "measured")]
+    if bounds.empty:
+        return not_measured("no bound was evaluated.")
+    tested = bounds[bounds["holds"].notna()]
+    violated = int((tested["holds"] == False).sum())  # noqa: E712  (None is not tested)
+    sound = tested[tested["assumptions_met"]]
+    broken = int((sound["holds"] == False).sum())  # noqa: E712
+    vacuous = int(bounds["vacuous"].sum())
+    if violated:
+        verdict = Verdict.NOT_SUPPORTED if broken else Verdict.PARTLY
+        opening = (
+            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, {fmt.integer(broken)} of "
+            f"them with their assumptions met ({fmt.listing(sorted(set(tested[tested['holds'] == False]['equation'])))})"  # noqa: E712
+        )
+    else:
+        verdict = Verdict.SUPPORTED if len(tested) else Verdict.NOT_MEASURED
+        opening = f"Every bound holds where it is tested ({fmt.plural(len(tested), 'bound')} in {fmt.plural(terms['run'].nunique(), 'run')})"
+    return Answer(
+        verdict,
+        f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is above the largest possible value. "
+        f"{_theorem(bounds)} {_gain(bounds)}".strip(),
+    )
+
+
+def _theorem(bounds: pd.DataFrame) -> str:
+    """Which part of Theorem 1 is largest, run by run."""
+    literal = bounds[(bounds["form"] == "literal") & (bounds["side"] == "upper")]
+    parts = [literal[literal["equation"].str.startswith(part)].assign(part=part) for part in PARTS]
+    joined = pd.concat(parts)
+    present = [part for part in PARTS if (joined["part"] == part).any()]
+    if len(present) < 2:
+        return "The grid does not hold the parts of Theorem 1 that a ranking needs."
+    joined = joined.assign(size=figures.log_values(joined))
+    largest = joined.sort_values("size").groupby("run").tail(1)["part"].value_counts()
+    absent = [part for part in PARTS if part not in present]
+    without = f" ({fmt.listing(absent)} not evaluated)" if absent else ""
+    return f"The largest part of Theorem 1 is {largest.index[0]} in {fmt.share(int(largest.iloc[0]), int(largest.sum()))} runs{without}."
+
+
+def _gain(bounds: pd.DataFrame) -> str:
+    """Literal against tight, for the same quantity, side and run."""
+    sized = bounds.assign(size=figures.log_values(bounds))
+    keys = ["run", "quantity", "side"]
+    pairs = sized[sized["form"] == "literal"].merge(sized[sized["form"] == "tight"], on=keys, suffixes=("", "_tight"))
+    ratio = (pairs["size"] - pairs["size_tight"]).dropna()
+    if ratio.empty:
+        return ""
+    return (
+        f"Tight forms are smaller than literal ones by a median factor of {fmt.from_logarithm(float(ratio.median()))}."
+    )
+
+
+def tables(selection: Selection) -> list[Table]:
+    """The ledger: a row a term, form, k and τ."""
+    rows = [
+        row | {"shown": _value(row), "met": "yes" if row["assumptions_met"] else "no", "factor": _factor(row)}
+        for row in records(figures.summarised(selection.terms))
+    ]
+    columns = [
+        Column("term", "Term", "text"),
+        Column("equation", "Equation", "text"),
+        Column("form", "Form", "text"),
+        Column("quantity", "Bounds", "text"),
+        Column("side", "Side", "text"),
+        Column("negatives", "k", "integer"),
+        Column("temperature", "τ", "temperature"),
+        Column("shown", "Value", "overflowing"),
+        Column("measured", "Measured", "real"),
+        Column("factor", "Value / measured", "overflowing"),
+        Column("met", "Assumptions met", "text"),
+        Column("vacuous", "Vacuous runs", "integer"),
+        Column("violated", "Violated runs", "integer"),
+        Column("n", "n", "integer"),
+    ]
+    caption = "The ledger: mean over seeds of every term at every k and τ; n is the number of runs."
+    return [Table("ledger", caption, columns, rows, empty="No term was evaluated.")]
+
+
+def _value(row: dict[str, Any]) -> tuple[float, float] | None:
+    """(value, log value): the first is infinite where it overflows."""
+    if row["value"] is not None:
+        return row["value"], row["log_value"] or math.nan
+    return None if row["log_value"] is None else (math.inf, row["log_value"])
+
+
+def _factor(row: dict[str, Any]) -> tuple[float, float] | None:
+    """How many times the measured quantity a bound is."""
+    if row["side"] == "value" or row["log_value"] is None or not (row["measured"] or 0) > 0:
+        return None
+    log_factor = row["log_value"] - math.log(row["measured"])
+    return (math.exp(log_factor) if log_factor < 700 else math.inf), log_factor
+
+
+def limits(selection: Selection) -> list[str]:
+    """Assumptions not met, vacuous terms."""
+    terms = selection.terms
+    unmet = terms[~terms["assumptions_met"].astype(bool)]
+    notes = [
+        f"Assumptions not met for {name} ({equation}) in {fmt.plural(len(rows), 'run')}: {assumptions}."
+        for (name, equation, assumptions), rows in unmet.groupby(["term", "equation", "assumptions"])
+    ]
+    noted = terms.dropna(subset="note")
+    notes += [f"{term}: {text}" for term, text in sorted(set(zip(noted["term"], noted["note"], strict=True)))[:8]]
+    return [*notes, *seed_limits(selection)]
+
+
+CLAIM = Claim(
+    slug="ledger",
+    title="The ledger of Theorem 1",
+    statement="The cross-entropy of the finite search is at most the empirical risk plus a complexity, a sample and a "
+    "finite-k term; each can be evaluated, in the paper's constants and in sharper ones.",
+    equation="CE<sub><i>k</i></sub> ≤ <i>R̂<sub>n</sub></i> + 2·Rad + (12/τ)√(log(2/δ)/(2<i>n</i>)) + "
+    "(4/(τ<i>k</i>)) E|d<i>M</i>/dπ|² + log(1 + <i>e</i><sup>2/τ</sup>/<i>k</i>)",
+    source="Theorem 1, from Propositions 2, 3 and 5",
+    answer=answer,
+    drawings=lambda selection: [figures.ledger(selection)] if len(selection.terms) else [],
+    tables=tables,
+    limits=limits,
+)

@@ -1,0 +1,139 @@
+"""Claim 1: R - CE falls as 1/k."""
+
+import pandas as pd
+
+from infonce.report import fits
+from infonce.report import format as fmt
+from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits
+from infonce.report.figures import rate as figures
+from infonce.report.selection import Selection
+from infonce.report.tabulate import Column, Table
+
+TOLERANCE = 0.05  # a slope counts as -1 within this
+
+
+def answer(selection: Selection) -> Answer:
+    """Slope with its interval, coefficient against prediction, and violations of both bounds."""
+    if selection.curves.empty:
+        return not_measured("no run has an exact curve of its risk over k.")
+    rates = fits.rates(selection.curves)
+    fitted = rates.dropna(subset="slope")
+    if fitted.empty:
+        return not_measured(
+            "the range where the first-order term rules (second-order term at most 5 % of it, at least three k) "
+            f"is not reached by the curves. {_bounds_sentence(selection.curves)}"
+        )
+    slope = fits.mean_over_seeds(fitted, "slope")
+    near = fitted["slope"].sub(-1).abs() <= TOLERANCE
+    violations = sum(_violations(selection.curves))
+    good = bool(near.all()) and violations == 0 and _covers(slope)
+    if good:
+        verdict, opening = Verdict.SUPPORTED, "R(k) − CE falls as 1/k"
+    elif bool(near.all()):
+        verdict, opening = Verdict.PARTLY, "R(k) − CE falls as 1/k, yet a bound is violated"
+    elif _covers(slope):
+        verdict, opening = Verdict.PARTLY, "R(k) − CE falls as 1/k on average, yet not in every run"
+    else:
+        verdict, opening = Verdict.NOT_SUPPORTED, "The data do not support the rate 1/k"
+    return Answer(verdict, f"{opening}: {_slope_sentence(rates, fitted, slope)} {_bounds_sentence(selection.curves)}")
+
+
+def _covers(slope: fits.Mean) -> bool:
+    return abs(slope.value + 1) <= TOLERANCE
+
+
+def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean) -> str:
+    interval = (
+        f"95 % interval over {slope.n} seeds"
+        if slope.half_width
+        else f"{fmt.plural(slope.n, 'seed')}, no interval"
+        if slope.n < 2
+        else f"the same in {slope.n} seeds"
+    )
+    off = (fitted["measured"] / fitted["predicted"] - 1).abs().max()
+    older = "" if slope.lower <= -0.5 <= slope.upper else ", away from the −1/2 of the older rate 1/√k"
+    return (
+        f"slope {fmt.plus_minus(slope.value, slope.half_width)} ({interval}; single runs "
+        f"{fmt.span(fitted['slope'], 4)}){older}, fitted over k ≥ {fmt.integer(fitted['from_k'].min())} or later in "
+        f"{fmt.share(len(fitted), len(rates))} runs; predicted coefficient {fmt.span(fitted['predicted'])}, measured "
+        f"{fmt.span(fitted['measured'])}, at most {fmt.number(100 * off, 2)} % apart in a run."
+    )
+
+
+def _bounds_sentence(curves: pd.DataFrame) -> str:
+    bracket, envelope = _violations(curves)
+    name = "Proposition 1" if (curves["risk_loss"] == "infonce").all() else "Eq 11"
+    total = fmt.integer(len(curves))
+    if bracket == envelope == 0:
+        return f"The tight bracket and {name} hold at all {total} points (run and k)."
+    return (
+        f"Of {total} points (run and k) the tight bracket is violated at {fmt.integer(bracket)} and {name} at "
+        f"{fmt.integer(envelope)}."
+    )
+
+
+def _violations(curves: pd.DataFrame) -> tuple[int, int]:
+    """Points outside the tight bracket and outside the literal envelope, beyond rounding in the last digits."""
+    slack = 1e-12 + 1e-9 * curves["difference"].abs()
+    outside = [
+        int(
+            (
+                (curves["difference"] < curves[f"{bound}_lower"] - slack)
+                | (curves["difference"] > curves[f"{bound}_upper"] + slack)
+            ).sum()
+        )
+        for bound in ("bracket", "envelope")
+    ]
+    return outside[0], outside[1]
+
+
+def tables(selection: Selection) -> list[Table]:
+    """Slope, range, predicted and measured coefficient of each temperature."""
+    rows = []
+    for tau, of_tau in fits.rates(selection.curves).groupby("temperature"):
+        fitted = of_tau.dropna(subset="slope")
+        rows.append(
+            {
+                "temperature": tau,
+                "slope": fits.mean_over_seeds(fitted, "slope"),
+                "range": f"k ≥ {fmt.integer(fitted['from_k'].max())}" if len(fitted) else "not reached",
+                "fitted": fmt.share(len(fitted), len(of_tau)),
+                "predicted": fits.mean_over_seeds(of_tau, "predicted"),
+                "measured": fits.mean_over_seeds(of_tau, "measured"),
+            }
+        )
+    columns = [
+        Column("temperature", "τ", "temperature"),
+        Column("slope", "Slope of log|R − CE|", "interval"),
+        Column("range", "Fitted over, at the latest", "text"),
+        Column("fitted", "Runs fitted", "text"),
+        Column("predicted", "Predicted coefficient", "interval"),
+        Column("measured", "k(R − CE) at the largest k", "interval"),
+    ]
+    caption = "Rate of R(k) − CE by temperature: means over seeds (each the mean over its runs) with 95 % t-intervals."
+    return [Table("rate", caption, columns, rows, empty="No curve.")]
+
+
+def limits(selection: Selection) -> list[str]:
+    """What the figure does not show."""
+    return [
+        "Risk and cross-entropy are exact expectations over the held-out pool taken as the data distribution; how well "
+        "that pool stands for all images is not part of the interval.",
+        "The rate is that of a trained encoder's risk in k. It says nothing on how well training at that k works.",
+        *seed_limits(selection),
+    ]
+
+
+CLAIM = Claim(
+    slug="rate",
+    title="The risk approaches the cross-entropy as 1/k",
+    statement="The risk of the InfoNCE loss differs from the held-out cross-entropy of the similarity search by a term "
+    "that falls as 1/k in the number of negatives k, not as 1/√k.",
+    equation="−log(1 + <i>e</i><sup>2/τ</sup>/<i>k</i>) ≤ CE − <i>R</i> ≤ (<i>e</i><sup>2/τ</sup> − 1)²/(8<i>k</i>), "
+    "<i>R</i> − CE = (1/<i>k</i>)(E <i>q<sub>a</sub></i>(<i>p</i>) − ½ E χ²(<i>Q</i>‖π)) + O(1/<i>k</i>²)",
+    source="Proposition 1; older rate O(1/√k): Wang and Isola (2020)",
+    answer=answer,
+    drawings=lambda selection: [figures.decay(selection), figures.bounds(selection)] if len(selection.curves) else [],
+    tables=tables,
+    limits=limits,
+)

@@ -1,0 +1,82 @@
+"""Heatmaps over k and τ: empirical risk, held-out risk, cross-entropy and gap, n in each cell where it varies."""
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from infonce.report.format import integer, temperature
+from infonce.report.selection import Selection
+from infonce.report.style import Drawing, mean_over, panels
+from infonce.report.tabulate import records
+
+QUANTITIES = {
+    "empirical_risk": "Empirical risk R̂ (nats)",
+    "held_out_risk": "Held-out risk R (nats)",
+    "cross_entropy": "Held-out cross-entropy CE (nats)",
+    "generalisation_gap": "Gap R − R̂ (nats)",
+}
+
+
+def overview(selection: Selection) -> Drawing:
+    """The grid at a glance; a cell without any usable run is crossed out."""
+    runs = selection.runs
+    cells = [mean_over(runs, ["negatives", "temperature"], name).assign(quantity=name) for name in QUANTITIES]
+    data = pd.concat(cells, ignore_index=True)
+    best = data[data["quantity"] == "cross_entropy"].nsmallest(1, "mean")
+    lowest = "".join(
+        f" Cross-entropy is lowest, {row['mean']:.3g} nats, at k = {integer(row['negatives'])} and "
+        f"τ = {temperature(row['temperature'])}."
+        for row in records(best)
+    )
+    return Drawing(
+        name="overview",
+        title="Risks, cross-entropy and gap over k and τ",
+        alt="Four heatmaps with negatives k across and temperature τ down: empirical risk, held-out risk, held-out "
+        f"cross-entropy and generalisation gap.{lowest}",
+        caption=f"Mean over seeds at {selection.reference_text}. R and R̂ are the trained loss at the run's own k, with "
+        "−log k inside, so that values at different k may be compared; values at different τ may not. "
+        + _seeds_text(data),
+        data=data,
+        draw=_draw,
+    )
+
+
+def _seeds_text(data: pd.DataFrame) -> str:
+    counts = sorted(data["n"].unique())
+    if len(counts) <= 1:
+        return f"n = {counts[0]} in every cell." if counts else "No cell has a run."
+    return f"n = {counts[-1]}; cells with fewer say so. A cross marks a cell without numbers."
+
+
+def _draw(data: pd.DataFrame) -> Figure:
+    figure, axes = panels(len(QUANTITIES), height=0.42 * max(data["temperature"].nunique(), 3) + 1.0)
+    for ax, (quantity, title) in zip(axes, QUANTITIES.items(), strict=True):
+        _heatmap(ax, data[data["quantity"] == quantity], title, int(data["n"].max()))
+    return figure
+
+
+def _heatmap(ax: Axes, cells: pd.DataFrame, title: str, most: int) -> None:
+    means = cells.pivot_table(index="temperature", columns="negatives", values="mean")
+    counts = cells.pivot_table(index="temperature", columns="negatives", values="n")
+    size = 8.5 if means.shape[1] <= 6 else 6.5
+    notes = np.array(
+        [
+            [_note(mean, n, most) for mean, n in zip(row_means, row_counts, strict=True)]
+            for row_means, row_counts in zip(means.to_numpy(), counts.to_numpy(), strict=True)
+        ]
+    )
+    sns.heatmap(means, ax=ax, annot=notes, fmt="", cmap="cividis", cbar=False, linewidths=0.5, annot_kws={"size": size})
+    for row, column in np.argwhere(means.isna().to_numpy()):
+        ax.text(column + 0.5, row + 0.5, "×", ha="center", va="center", size=size)
+    ax.set(title=title, xlabel="negatives k", ylabel="temperature τ")
+    ax.set_xticklabels([integer(float(k)) for k in means.columns], rotation=0 if means.shape[1] <= 6 else 45)
+    ax.set_yticklabels([temperature(tau) for tau in means.index], rotation=0)
+
+
+def _note(mean: float, n: float, most: int) -> str:
+    if np.isnan(mean):
+        return ""
+    text = f"{mean:.2f}".replace("-", "−")
+    return text if n == most else f"{text}\nn = {n:.0f}"

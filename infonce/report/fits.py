@@ -1,0 +1,98 @@
+"""Statistics over seeds and along k; a run is one observation, a seed one replicate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+CONFIDENCE = 0.95
+DOMINANCE = 0.05  # the second-order term is at most this share of the first where a slope is fitted
+FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over replicates; `half_width` is that of the 95 % t-interval, None below two replicates or without spread."""
+
+    value: float
+    half_width: float | None
+    n: int
+
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval, the mean where there is no interval."""
+        return self.value - (self.half_width or 0.0)
+
+    @property
+    def upper(self) -> float:
+        """Upper end of the interval, the mean where there is no interval."""
+        return self.value + (self.half_width or 0.0)
+
+
+def mean_with_interval(values: pd.Series | np.ndarray | list[float]) -> Mean:
+    """Mean and t-interval of the finite values."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    n = len(finite)
+    if n == 0:
+        return Mean(math.nan, None, 0)
+    spread = float(np.std(finite, ddof=1)) if n >= 2 else 0.0
+    if spread == 0.0:
+        return Mean(float(finite.mean()), None, n)
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    return Mean(float(finite.mean()), quantile * spread / math.sqrt(n), n)
+
+
+def mean_over_seeds(runs: pd.DataFrame, column: str) -> Mean:
+    """Each seed's mean over its runs is one replicate, so that runs that share a seed are not counted as independent."""
+    return mean_with_interval(runs.groupby("seed")[column].mean())
+
+
+def first_order_rules(curves: pd.DataFrame) -> pd.Series:
+    """Rows where |second_order| ≤ 0.05 |first_order|: known from the measured q alone, before any risk is looked at."""
+    return (curves["first_order"] != 0) & (curves["second_order"].abs() <= DOMINANCE * curves["first_order"].abs())
+
+
+def slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Least-squares slope of log|y| against log x over the points that a logarithm can show; NaN below three of them."""
+    shown = (x > 0) & np.isfinite(y) & (y != 0)
+    if np.count_nonzero(shown) < FEWEST_POINTS:
+        return math.nan
+    return float(np.polyfit(np.log(x[shown]), np.log(np.abs(y[shown])), 1)[0])
+
+
+def rates(curves: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: slope of log|R - CE| on log k where the first-order term rules, that range, and the coefficients.
+
+    `predicted` is the first-order coefficient from the measured q; `measured` is k(R - CE) at the largest k.
+    """
+    keys = ["run", "negatives", "temperature", "seed"]
+    return pd.DataFrame(
+        [dict(zip(keys, key, strict=True)) | _rate(curve) for key, curve in curves.groupby(keys, sort=True)],
+        columns=[*keys, "slope", "points", "from_k", "to_k", "predicted", "measured"],
+    )
+
+
+def _rate(curve: pd.DataFrame) -> dict[str, float]:
+    curve = curve.sort_values("risk_negatives")
+    ruled = curve[first_order_rules(curve)]
+    last = curve.iloc[-1]
+    fitted = slope(ruled["risk_negatives"].to_numpy(float), ruled["difference"].to_numpy(float))
+    return {
+        "slope": fitted,
+        "points": len(ruled),
+        "from_k": float(ruled["risk_negatives"].min()) if math.isfinite(fitted) else math.nan,
+        "to_k": float(ruled["risk_negatives"].max()) if math.isfinite(fitted) else math.nan,
+        "predicted": float(last["first_order"] * last["risk_negatives"]),
+        "measured": float(last["difference"] * last["risk_negatives"]),
+    }
+
+
+def rank_correlation(x: pd.Series, y: pd.Series) -> float:
+    """Spearman's coefficient of the pairs that are both finite; NaN below three pairs or where one side is constant."""
+    pairs = pd.DataFrame({"x": x.to_numpy(float), "y": y.to_numpy(float)}).dropna()
+    if len(pairs) < FEWEST_POINTS or pairs["x"].nunique() < 2 or pairs["y"].nunique() < 2:
+        return math.nan
+    return float(stats.spearmanr(pairs["x"], pairs["y"]).statistic)
