@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from infonce.errors import ConfigError
@@ -10,7 +9,7 @@ from infonce.plan.names import check_names
 from infonce.spec.config import Config, Slice
 from infonce.spec.problems import validate
 from infonce.spec.run import AXES, RunSpec, axis_text
-from infonce.spec.source import locate
+from infonce.spec.source import NO_SOURCES, Sources
 
 # The configuration lists values, a run has one of each: `temperatures` → `temperature`.
 AXIS_KEYS = {
@@ -28,7 +27,7 @@ AXIS_KEYS = {
 }
 
 
-def load_config(values: Mapping[str, Any], sources: Sequence[Path] = ()) -> Config:
+def load_config(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> Config:
     """The typed configuration, or one ConfigError that names file, key, value and what is expected.
 
     Refused: what the types refuse, unknown names, values given twice (`0.1` and `0.10`), grid points that two
@@ -41,7 +40,7 @@ def load_config(values: Mapping[str, Any], sources: Sequence[Path] = ()) -> Conf
     return config
 
 
-def expand(config: Config, sources: Sequence[Path] = ()) -> dict[str, RunSpec]:
+def expand(config: Config, sources: Sources = NO_SOURCES) -> dict[str, RunSpec]:
     """Every run of the grid by its token, in the order of the configuration."""
     runs: dict[str, RunSpec] = {}
     for part, axes in enumerate(_parts(config)):
@@ -50,7 +49,7 @@ def expand(config: Config, sources: Sequence[Path] = ()) -> dict[str, RunSpec]:
             if spec.token in runs:
                 key = ("slices", part - 1)
                 raise ConfigError(
-                    f"{locate(key, sources)}: slices[{part - 1}]: names the run {spec.token} again, which the grid "
+                    f"{sources.locate(key)}: slices[{part - 1}]: names the run {spec.token} again, which the grid "
                     "or an earlier slice has; take one of its values out"
                 )
             runs[spec.token] = spec
@@ -82,7 +81,7 @@ def _options(config: Config, key: str, dataset: str) -> Any:
     return getattr(config, key).get(dataset, default)
 
 
-def _refuse_repeats(config: Config, sources: Sequence[Path]) -> None:
+def _refuse_repeats(config: Config, sources: Sources) -> None:
     parts: list[tuple[tuple[str | int, ...], Config | Slice]] = [((), config)]
     parts += [(("slices", position), slice_) for position, slice_ in enumerate(config.slices)]
     for prefix, part in parts:
@@ -91,5 +90,5 @@ def _refuse_repeats(config: Config, sources: Sequence[Path]) -> None:
             texts = [axis_text(value) for value in getattr(part, key) or []]
             for position, text in enumerate(texts):
                 if text in texts[:position]:
-                    where = locate((*prefix, key, position), sources)
+                    where = sources.locate((*prefix, key, position))
                     raise ConfigError(f"{where}: {key}: {text} is given twice; keep one")

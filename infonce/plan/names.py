@@ -1,18 +1,17 @@
 """Checks of a typed configuration against the registries: names, their options, and how many tuples the data allow."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 
 from infonce.data import registry as data_registry
 from infonce.encoders import registry as encoder_registry
 from infonce.errors import ConfigError
 from infonce.spec.config import Config
 from infonce.spec.run import RunSpec
-from infonce.spec.source import Key, dotted, locate
+from infonce.spec.source import Key, Sources, dotted
 
 
-def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sequence[Path]) -> None:
+def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sources) -> None:
     """Refuse what the registries do not have or what a data set or an encoder cannot do, by file, key and value."""
     for name, dataset_options in config.dataset_options.items():
         with _at(("dataset_options", name), sources):
@@ -36,7 +35,7 @@ def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sequence[P
     _check_combinations(runs.values(), sources)
 
 
-def _check_combinations(runs: Iterable[RunSpec], sources: Sequence[Path]) -> None:
+def _check_combinations(runs: Iterable[RunSpec], sources: Sources) -> None:
     """Each kind of combination is checked once, however many runs share it."""
     heads = {(run.encoder, run.head) for run in runs}
     for encoder, head in sorted(heads):
@@ -50,11 +49,11 @@ def _check_combinations(runs: Iterable[RunSpec], sources: Sequence[Path]) -> Non
             _check_tuples(run, sources)
 
 
-def _check_tuples(run: RunSpec, sources: Sequence[Path]) -> None:
+def _check_tuples(run: RunSpec, sources: Sources) -> None:
     allowed = data_registry.dataset(run.dataset).positives
     if run.positives not in allowed:
         raise ConfigError(
-            f"{locate(('positives',), sources)}: positives: {run.positives!r} is refused for the data set "
+            f"{sources.locate(('positives',))}: positives: {run.positives!r} is refused for the data set "
             f"{run.dataset!r}: it can make {', '.join(allowed)}"
         )
     largest = data_registry.largest_tuples(
@@ -62,7 +61,7 @@ def _check_tuples(run: RunSpec, sources: Sequence[Path]) -> None:
     )
     if run.tuples > largest:
         raise ConfigError(
-            f"{locate(('tuples',), sources)}: tuples: {run.tuples} is refused: {run.dataset} with positives "
+            f"{sources.locate(('tuples',))}: tuples: {run.tuples} is refused: {run.dataset} with positives "
             f"{run.positives!r}, tuple design {run.tuple_design!r} and {run.negatives} negatives "
             f"allows at most {largest}"
         )
@@ -77,9 +76,9 @@ def _named(config: Config, key: str) -> Iterable[tuple[Key, str]]:
 
 
 @contextlib.contextmanager
-def _at(key: Key, sources: Sequence[Path]) -> Iterator[None]:
+def _at(key: Key, sources: Sources) -> Iterator[None]:
     """A registry's ConfigError gets the file and the key in front."""
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{locate(key, sources)}: {dotted(key)}: {error}") from None
+        raise ConfigError(f"{sources.locate(key)}: {dotted(key)}: {error}") from None

@@ -13,7 +13,7 @@ from infonce.plan.digest import PACKAGE, code_digest
 from infonce.plan.grid import expand, load_config
 from infonce.spec.config import Config, ResourceOptions
 from infonce.spec.run import AXES, RUN_PATTERN, DatasetOptions, RunSpec
-from infonce.spec.source import check_yaml
+from infonce.spec.source import Sources, check_yaml
 
 
 def let_jobs_find_the_package() -> None:
@@ -27,12 +27,14 @@ class Workflow:
     compares exactly.
     """
 
-    def __init__(self, values: Mapping[str, Any], config_files: Sequence[str | Path] = ()) -> None:
-        """Raises ConfigError, before any job is planned, for a configuration that is refused."""
-        sources = [Path(file) for file in config_files]
-        for source in sources:
-            check_yaml(source)
-        self.config: Config = load_config(values, sources)
+    def __init__(self, values: Mapping[str, Any], files: Sequence[Path] = ()) -> None:
+        """From merged configuration values and the files behind them, the last on top.
+
+        Raises ConfigError, before any job is planned, for a configuration that is refused.
+        """
+        for file in files:
+            check_yaml(file)
+        self.config: Config = load_config(values, Sources(files, values))
         self.runs: dict[str, RunSpec] = expand(self.config)
         self.results = self.config.results_folder.rstrip("/")
         self.data = self.config.data_folder.rstrip("/")
@@ -41,6 +43,11 @@ class Workflow:
             prepared_name(run.dataset, run.dataset_options): (run.dataset, run.dataset_options)
             for run in self.runs.values()
         }
+
+    @classmethod
+    def of_snakemake(cls, values: Mapping[str, Any], config_files: Sequence[str | Path]) -> "Workflow":
+        """From Snakemake's merged configuration; it lists the Snakefile's own file last and lays the others over it."""
+        return cls(values, [Path(file) for file in [*config_files[-1:], *config_files[:-1]]])
 
     # Paths
 

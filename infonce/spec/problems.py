@@ -1,20 +1,19 @@
 """Validation that speaks to people: each problem with its file, key, value and what is expected."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from infonce.errors import ConfigError
-from infonce.spec.source import Key, dotted, locate, nearest
+from infonce.spec.source import NO_SOURCES, Key, Sources, dotted, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def validate(model: type[Model], values: Mapping[str, Any], sources: Sequence[Path] = ()) -> Model:
+def validate(model: type[Model], values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> Model:
     """`values` as a `model`, or a ConfigError with a line for each problem."""
     try:
         return model.model_validate(dict(values))
@@ -39,9 +38,9 @@ def validate_json(model: type[Model], text: str) -> Model:
     return validate(model, parse_json(text))
 
 
-def _describe(model: type[BaseModel], detail: ErrorDetails, values: Mapping[str, Any], sources: Sequence[Path]) -> str:
+def _describe(model: type[BaseModel], detail: ErrorDetails, values: Mapping[str, Any], sources: Sources) -> str:
     key = _key_of(detail["loc"], values)
-    where = f"{locate(key, sources)}: {dotted(key)}"
+    where = f"{sources.locate(key)}: {dotted(key)}"
     if detail["type"] == "extra_forbidden":
         return f"{where}: unknown key; {nearest(str(key[-1]), _known_keys(model, key[:-1]))}"
     if detail["type"] == "missing":

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +53,36 @@ def check_yaml(path: Path) -> None:
             )
 
 
-def locate(key: Key, sources: Sequence[Path]) -> str:
-    """The file and line that set `key`, the last file first; the command line where no file does."""
-    for path in reversed(sources):
-        try:
-            root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
-            continue
-        lines = {found: node.start_mark.line + 1 for found, node in _walk(root)} if root is not None else {}
-        # The innermost part of the key that the file holds: a missing key belongs to the mapping around it.
+@dataclass(frozen=True)
+class Sources:
+    """The files behind merged configuration values, the first to the last laid over."""
+
+    files: Sequence[Path] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def locate(self, key: Key) -> str:
+        """The file and line that set the value at `key`; the command line where no file holds that value.
+
+        A key that is missing belongs to the innermost mapping around it.
+        """
         for length in range(len(key), 0, -1):
-            if key[:length] in lines:
-                return f"{path}, line {lines[key[:length]]}"
-    return "command line" if not sources else f"{sources[-1]} or the command line"
+            for path in reversed(self.files):
+                node = _node_at(path, key[:length])
+                if node is not None and self._is_merged_value(node, key[:length]):
+                    return f"{path}, line {node.start_mark.line + 1}"
+            if _value_at(self.values, key[:length]) is not None:
+                return "command line"
+        return str(self.files[-1]) if self.files else "command line"
+
+    def _is_merged_value(self, node: yaml.Node, key: Key) -> bool:
+        """Whether a file's value is the one that counts, or a later file or the command line replaced it."""
+        if isinstance(node, yaml.MappingNode):
+            return True
+        # Compared as text, since a NaN is not equal to itself.
+        return repr(yaml.safe_load(yaml.serialize(node))) == repr(_value_at(self.values, key))
+
+
+NO_SOURCES = Sources()
 
 
 def dotted(key: Key) -> str:
@@ -99,6 +117,25 @@ def _refuse_repeated_keys(path: Path, key: Key, node: yaml.Node) -> None:
             line = name.start_mark.line + 1
             raise ConfigError(f"{path}, line {line}: {dotted((*key, name.value))} is given twice; keep one")
         seen.add(name.value)
+
+
+def _node_at(path: Path, key: Key) -> yaml.Node | None:
+    """What stands at `key` in a file that `check_yaml` has passed."""
+    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    if root is None:
+        return None
+    return next((node for found, node in _walk(root) if found == key), None)
+
+
+def _value_at(values: Any, key: Key) -> Any:
+    for part in key:
+        if (isinstance(values, Mapping) and part in values) or (
+            isinstance(values, list | tuple) and isinstance(part, int) and part < len(values)
+        ):
+            values = values[part]
+        else:
+            return None
+    return values
 
 
 def _lay_over(base: dict[str, Any], top: Mapping[str, Any]) -> None:

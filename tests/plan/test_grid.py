@@ -6,7 +6,7 @@ import yaml
 
 from infonce.errors import ConfigError
 from infonce.plan.grid import expand, load_config
-from infonce.spec.source import check_yaml, read_config_files
+from infonce.spec.source import Sources, check_yaml, read_config_files
 
 DEFAULT = Path(__file__).parents[2] / "config" / "config.yaml"
 
@@ -105,7 +105,18 @@ def test_a_value_given_twice_is_named_with_its_file_and_line(tmp_path, values):
     file = tmp_path / "mine.yaml"
     file.write_text(DEFAULT.read_text().replace("[0.1, 0.2, 0.5, 1]", "[0.1, 0.10]"))
     with pytest.raises(ConfigError, match=r"mine\.yaml, line \d+: temperatures: 0\.1 is given twice"):
-        load_config(read_config_files([file]), [file])
+        load_config(merged := read_config_files([file]), Sources([file], merged))
+
+
+def test_a_value_is_traced_to_the_last_file_or_the_command_line(tmp_path, values):
+    top = tmp_path / "top.yaml"
+    top.write_text("seeds: [3, 3]\n")
+    merged = read_config_files([DEFAULT, top])
+    with pytest.raises(ConfigError, match=r"top\.yaml, line 1: seeds"):
+        load_config(merged, Sources([DEFAULT, top], merged))
+    given = read_config_files([DEFAULT]) | {"seeds": ["3", "3"]}
+    with pytest.raises(ConfigError, match="command line: seeds: 3 is given twice"):
+        load_config(given, Sources([DEFAULT], given))
 
 
 def test_an_unknown_key_is_named_with_the_nearest(values):

@@ -9,7 +9,7 @@ from snakemake.exceptions import WorkflowError
 
 let_jobs_find_the_package()
 try:
-    WORKFLOW = Workflow(config, workflow.configfiles)
+    WORKFLOW = Workflow.of_snakemake(config, workflow.configfiles)
 except ConfigError as error:
     raise WorkflowError(f"The configuration is refused, nothing was run.\n{error}")
 
