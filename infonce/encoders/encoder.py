@@ -20,6 +20,7 @@ class Encoder(nn.Module):
     """φ_θ: inputs to unit rows in R^dimension; `features` are f_θ before the head."""
 
     def __init__(self, backbone: nn.Module, head: str) -> None:
+        """Put the head named `head` on a backbone."""
         super().__init__()
         self.backbone = backbone
         self.head = HEAD_FUNCTIONS[head]

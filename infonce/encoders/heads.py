@@ -21,7 +21,7 @@ def normalize(features: torch.Tensor) -> torch.Tensor:
     scale = features.detach().abs().amax(1, keepdim=True)
     zero = scale < ZERO_NORM
     scaled = features / scale.masked_fill(zero, 1.0)
-    norm = torch.linalg.vector_norm(scaled.masked_fill(zero, 1.0), dim=1, keepdim=True)
+    norm = torch.linalg.vector_norm(scaled, dim=1, keepdim=True).clamp_min(0.5)  # at least 1 but in a zero row
     fallback = torch.zeros_like(features[:1])
     fallback[:, 0] = 1.0
     return torch.where(zero, fallback, scaled / norm)

@@ -129,11 +129,9 @@ def _node_at(path: Path, key: Key) -> yaml.Node | None:
 
 def _value_at(values: Any, key: Key) -> Any:
     for part in key:
-        if (isinstance(values, Mapping) and part in values) or (
-            isinstance(values, list | tuple) and isinstance(part, int) and part < len(values)
-        ):
+        try:
             values = values[part]
-        else:
+        except (KeyError, IndexError, TypeError):
             return None
     return values
 

@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -82,7 +83,7 @@ def determinism(enabled: bool, device: torch.device) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when it is first used
-    uninitialised = importlib.import_module("torch.utils.deterministic")
+    uninitialised: Any = importlib.import_module("torch.utils.deterministic")
     before = torch.are_deterministic_algorithms_enabled(), uninitialised.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
     uninitialised.fill_uninitialized_memory = False  # it only slows down code that writes what it reads

@@ -20,6 +20,7 @@ class TrackedLoss:
     """
 
     def __init__(self, source: TupleSource, embedder: Embedder, spec: RunSpec) -> None:
+        """Choose the tuples and their pool, once."""
         tuples = source.sampler.tuples
         order = torch.argsort(random_bits(stream_key(spec.seed, "history"), torch.arange(tuples)), stable=True)
         self.rows = order[:LARGEST_SAMPLE].sort().values.to(source.device)

@@ -68,6 +68,7 @@ class Run:
     """One call of `train`: the loop, its clock and how it ended."""
 
     def __init__(self, trainer: Trainer, device: torch.device, keeper: StateKeeper, progress: bool) -> None:
+        """Nothing happens before `result`."""
         self.trainer, self.device, self.keeper, self.progress = trainer, device, keeper, progress
         self.options = trainer.options
         self.history: list[dict[str, float]] = []

@@ -18,6 +18,7 @@ class Batches:
     """
 
     def __init__(self, tuples: int, batch_size: int, seed: int) -> None:
+        """Batches of `batch_size` out of `tuples`, in the order that `seed` gives."""
         self.tuples, self.size = tuples, min(batch_size, tuples)
         self.in_epoch = tuples // self.size
         self._key = stream_key(seed, "batches")

@@ -60,6 +60,7 @@ class StateKeeper:
     """
 
     def __init__(self, path: Path | None, spec_hash: str, identity: Mapping[str, str], minutes: float) -> None:
+        """Nothing is read or locked before the context is entered."""
         self.path, self.spec_hash, self.identity = path, spec_hash, dict(identity)
         self.notes: list[str] = []
         self._interval, self._last = 60 * minutes, time.monotonic()
@@ -68,6 +69,7 @@ class StateKeeper:
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> "StateKeeper":
+        """Take the lock or raise RecordError; clear away what a killed write left."""
         if self.path is None:
             return self
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +89,7 @@ class StateKeeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Give signals and lock back."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._held.close()

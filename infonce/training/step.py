@@ -33,6 +33,7 @@ class Embedder:
     def __init__(
         self, encoder: Encoder, input_shape: tuple[int, ...], bfloat16: bool = False, chunk: int | None = None
     ) -> None:
+        """The chunk follows from the shape of an input unless it is given."""
         self.encoder, self.bfloat16 = encoder, bfloat16
         self.apply: Callable[[torch.Tensor], torch.Tensor] = encoder
         self.chunk = chunk or chunk_size(input_shape)
@@ -126,7 +127,7 @@ def _groups(source: TupleSource, rows: torch.Tensor, epoch: int, pool: Pool) -> 
     return [
         (lambda part: source.anchors(rows[part], epoch), len(rows)),
         (lambda part: source.positives(rows[part], epoch), len(rows)),
-        (lambda part: source.pool(pool.images[part], epoch), len(pool.images)),
+        (lambda part: source.pool(pool.places[part], epoch), len(pool.places)),
     ]
 
 

@@ -26,6 +26,7 @@ class Trainer:
     """Steps of one run. `encoder` may hold anything after a bad step; `kept` is always finite."""
 
     def __init__(self, spec: RunSpec, prepared: Prepared) -> None:
+        """Check what needs no device and build the encoder at θ_0."""
         if spec.tuple_design == "disjoint" and spec.training.pool != "all":
             raise ConfigError(
                 f"training.pool is {spec.training.pool} with disjoint tuples, whose negatives are their own images; "
@@ -61,7 +62,7 @@ class Trainer:
         self.parameters = list(self.encoder.parameters())
         self.initial_parameters = [parameter.detach().clone() for parameter in self.parameters]
         if self.options.compile:
-            compiled_or_eager(self.embedder, self.source.pool(self.source.images[:2], 0), self.notes)
+            compiled_or_eager(self.embedder, self.source.pool(torch.arange(2, device=device), 0), self.notes)
 
     def step(self, step: int) -> float:
         """Make one optimiser step; returns the batch's mean loss before it."""
