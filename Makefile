@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # The activated environment, as a user would have it: rules find `python` and `snakemake` on PATH.
 IN_ENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: environment report test lint format lock clean
+.PHONY: environment report test lint format reference lock clean
 
 environment: $(READY)
 
@@ -38,6 +38,9 @@ format: $(READY)
 	$(IN_ENV) ruff check --fix .
 	$(IN_ENV) ruff format .
 	$(IN_ENV) snakefmt Snakefile workflow
+
+reference: $(READY)
+	$(IN_ENV) python -m infonce reference
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra test pyproject.toml --output-file requirements.lock

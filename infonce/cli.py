@@ -101,6 +101,17 @@ def check(configfile: ConfigFiles = DEFAULT_CONFIG) -> None:
 
 
 @app.command()
+def reference() -> None:
+    """Write the configuration's reference and JSON schema anew from the types."""
+    from infonce.files import write_text
+    from infonce.spec.document import config_schema, with_reference
+
+    page = Path("config/README.md")
+    write_text(page, with_reference(page.read_text(encoding="utf-8")))
+    write_text(Path("workflow/schemas/config.schema.json"), config_schema())
+
+
+@app.command()
 def version() -> None:
     """The version of this program."""
     typer.echo(__version__)

@@ -92,7 +92,11 @@ class Downloads(Options):
 class Config(Axes):
     """The whole configuration."""
 
-    title: str = Field(default="Similarity search generalisation with the InfoNCE loss", min_length=1)
+    title: str = Field(
+        default="Similarity search generalisation with the InfoNCE loss",
+        min_length=1,
+        description="title of the report",
+    )
     slices: list[Slice] = Field(default=[], description="further parts of the grid")
     dataset_options: dict[str, DatasetOptions] = Field(default={}, description="data set → how it is prepared")
     view_options: dict[str, ViewOptions] = Field(default={}, description="data set → views of `augment`")

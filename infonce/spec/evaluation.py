@@ -24,7 +24,7 @@ class EvaluationOptions(Options):
     anchors_limit: Count | None = Field(
         default=2000, description="held-out anchors at most (the pool stays whole); null for all"
     )
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where measures are taken")
     precision: Literal["float64", "float32"] = Field(
         default="float64",
         description="of the encoder's features; similarities and everything after them are float64 always",

@@ -68,13 +68,14 @@ def _known_keys(model: type[BaseModel], key: Key) -> list[str]:
     for part in key:
         if not (isinstance(part, str) and part in model.model_fields):
             continue
-        inner = _model_in(model.model_fields[part].annotation)
+        inner = model_in(model.model_fields[part].annotation)
         if inner is not None:
             model = inner
     return list(model.model_fields)
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a type is, or that it lists or maps to."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((found for part in get_args(annotation) if (found := model_in(part))), None)

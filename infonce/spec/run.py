@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from infonce.spec.values import Count, NonNegative, Number, Positive, Seed, Temperature
+from infonce.spec.values import Count, NonNegative, Number, Positive, Seed, Temperature, Whole
 
 Positives = Literal["augment", "class", "sphere"]
 Head = Literal["normalize", "lift"]
@@ -81,10 +81,10 @@ class ViewOptions(Options):
 class TrainingOptions(Options):
     """How an encoder is trained; held constant across k."""
 
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    learning_rate: Positive = 1e-3
+    optimizer: Literal["adam", "adamw", "sgd"] = Field(default="adam", description="optimiser")
+    learning_rate: Positive = Field(default=1e-3, description="step size, after the warm-up")
     momentum: Annotated[NonNegative, Field(lt=1)] = Field(default=0.9, description="sgd only")
-    weight_decay: NonNegative = 0.0
+    weight_decay: NonNegative = Field(default=0.0, description="weight decay; decoupled for adamw")
     batch_size: Count = Field(default=256, description="tuples in a step; independent of the negatives")
     steps: Count = Field(default=400, description="optimiser steps")
     pool: Count | Literal["all"] = Field(
@@ -93,9 +93,9 @@ class TrainingOptions(Options):
     tuples_drawn: Literal["once", "each_epoch"] = Field(
         default="once", description="`once` fixes the tuples for the run (Algorithm 1)"
     )
-    schedule: Literal["constant", "cosine"] = "constant"
-    warmup_steps: Seed = 0
-    gradient_clip: Positive | None = None
+    schedule: Literal["constant", "cosine"] = Field(default="constant", description="course of the step size")
+    warmup_steps: Whole = Field(default=0, description="steps in which the step size rises from 0")
+    gradient_clip: Positive | None = Field(default=None, description="largest norm of the gradient")
     stop_at_displacement: Positive | None = Field(default=None, description="stop once ‖θ-θ_0‖ reaches this")
     stop_at_held_out_loss: Number | None = Field(default=None, description="stop once the held-out loss falls to this")
     history_points: Count = Field(default=20, description="rows of the history table, evenly spaced in steps")
