@@ -25,7 +25,7 @@ report: $(READY)
 	@echo "The report: file://$(CURDIR)/results/report/report.html"
 
 test: $(READY)
-	$(IN_ENV) python -m pytest -n $(CORES) --dist worksteal
+	$(IN_ENV) python -m pytest -n $(CORES) --dist loadgroup
 
 lint: $(READY)
 	$(IN_ENV) ruff check .

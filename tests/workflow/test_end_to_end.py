@@ -1,0 +1,156 @@
+import shutil
+
+import pyarrow.compute as pc
+import pytest
+
+from infonce.records.schemas import SCHEMAS
+from infonce.records.tables import read_table, without_provenance
+from tests.workflow.conftest import Workflow
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+
+RUN = "results/runs/digits/augment/mlp-normalize-d8/infonce/n256-shared-k4-tau0.2-seed7"
+
+
+@pytest.fixture
+def grid(finished, tmp_path):
+    """A copy of the finished grid, free to be changed; time stamps are kept."""
+    folder = tmp_path / "grid"
+    shutil.copytree(finished.folder, folder)
+    return Workflow(folder)
+
+
+def tables(workflow):
+    return {name: read_table(workflow.path("results", f"{name}.parquet"), name) for name in SCHEMAS}
+
+
+def test_the_whole_grid_ends_with_tables_and_a_page(finished):
+    found = tables(finished)
+    assert found["runs"].num_rows == 8
+    assert set(found["runs"]["status"].to_pylist()) == {"ok"}
+    for name in ("curves", "terms", "history"):
+        assert set(found[name]["run"].to_pylist()) == set(found["runs"]["run"].to_pylist())
+    page = finished.path("results", "report", "report.html")
+    assert page.stat().st_size > 20_000
+
+
+def test_no_inequality_is_violated(finished):
+    terms = tables(finished)["terms"]
+    checked = terms.filter(pc.is_valid(terms["holds"]))
+    assert checked.num_rows >= 8 * 4
+    violated = checked.filter(pc.invert(checked["holds"])).select(["run", "term", "form", "value", "measured"])
+    assert violated.to_pylist() == []
+
+
+def test_provenance_is_written_where_the_job_ran(finished):
+    for row in tables(finished)["runs"].to_pylist():
+        for column in ("code_digest", "data_digest", "python_version", "torch_version", "host", "device", "threads"):
+            assert row[column] is not None, column
+        assert row["resumed"] is False
+        assert row["training_seconds"] > 0
+
+
+def test_the_same_grid_gives_the_same_bytes(finished, workflow):
+    workflow.run()
+    first, second = tables(finished), tables(workflow)
+    for name in SCHEMAS:
+        assert without_provenance(first[name], name).equals(without_provenance(second[name], name)), name
+    weights = f"{RUN}/weights.safetensors"
+    assert finished.path(weights).read_bytes() == workflow.path(weights).read_bytes()
+
+
+def test_a_finished_grid_has_nothing_to_do(grid):
+    assert grid.planned() == {}
+
+
+def test_a_new_temperature_schedules_its_slice_only(grid):
+    grid.configure(temperatures=[0.2, 1, 0.5])
+    assert grid.planned() == {"train": 4, "evaluate": 4, "collect": 1, "report": 1, "all": 1}
+
+
+@pytest.mark.parametrize("spelling", [[0.2, 1.0], ["0.20", "1"], ["2e-1", 1]])
+def test_another_spelling_of_a_temperature_schedules_nothing(grid, spelling):
+    grid.configure(temperatures=spelling)
+    assert grid.planned() == {}
+
+
+def test_the_settings_of_the_evaluation_retrain_nothing(grid):
+    grid.configure(evaluation={"neighbours": 5})
+    assert grid.planned() == {"evaluate": 8, "collect": 1, "report": 1, "all": 1}
+
+
+def test_the_settings_of_training_retrain(grid):
+    grid.configure(training={"steps": 21, "batch_size": 128, "history_points": 4})
+    assert grid.planned()["train"] == 8
+
+
+def test_a_removed_temperature_leaves_the_tables(grid):
+    grid.configure(temperatures=[1])
+    grid.run()
+    assert set(tables(grid)["runs"]["temperature"].to_pylist()) == {1.0}
+    assert "not of this grid" in grid.path("results", "logs", "collect.log").read_text()
+
+
+def test_one_run_by_its_path_and_again(workflow):
+    workflow.run(f"{RUN}/run.parquet")
+    assert len(list(workflow.folder.rglob("run.parquet"))) == 1
+    first = workflow.path(RUN, "weights.safetensors").read_bytes()
+    workflow.run("--forcerun", "train", "--", f"{RUN}/run.parquet")
+    assert workflow.path(RUN, "weights.safetensors").read_bytes() == first
+
+
+def test_a_job_can_be_replayed_by_the_command_of_its_log(finished, tmp_path):
+    import subprocess
+    import sys
+
+    from infonce.plan.grid import expand, load_config
+    from infonce.spec.source import read_config_files
+
+    config = load_config(read_config_files([finished.path("grid.yaml")]))
+    spec = expand(config)[RUN.removeprefix("results/runs/")]
+    manifest = next(finished.path("data", "prepared").glob("*/manifest.json"))
+    weights = tmp_path / "weights.safetensors"
+    command = ["train", "--spec", spec.canonical_json(), "--data", str(manifest), "--weights", str(weights)]
+    subprocess.run([sys.executable, "-m", "infonce", *command], check=True, timeout=120)
+    assert weights.read_bytes() == finished.path(RUN, "weights.safetensors").read_bytes()
+
+
+def test_a_diverged_run_is_a_row_with_that_status(workflow):
+    workflow.configure(
+        training={"steps": 20, "optimizer": "sgd", "learning_rate": 1e30, "history_points": 4},
+        positives=["augment"],
+        negatives=[4],
+        temperatures=[0.2],
+    )
+    workflow.run()
+    (row,) = tables(workflow)["runs"].to_pylist()
+    assert row["status"] == "diverged"
+    assert row["message"]
+    assert row["cross_entropy"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"temperatures": [0]}, "temperatures[0]: 0 is refused"),
+        ({"temperatures": [float("nan")]}, "temperatures[0]: nan is refused"),
+        ({"negatives": [2.5]}, "negatives[0]: 2.5 is refused: is not a whole number"),
+        ({"datasets": ["digitz"]}, "digits"),
+        ({"tuples": [401]}, "at most 400"),
+        ({"temperature": [1]}, "did you mean `temperatures`?"),
+    ],
+)
+def test_a_bad_configuration_is_refused_before_any_job(workflow, changes, expected):
+    workflow.configure(**changes)
+    done = workflow.run(check=False)
+    assert done.returncode == 1
+    assert expected in done.stderr
+    assert "grid.yaml, line" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not workflow.path("results", "runs").exists()
+
+
+def test_a_run_outside_the_grid_is_no_target(workflow):
+    done = workflow.run("--dry-run", f"{RUN.replace('tau0.2', 'tau0.20')}/run.parquet", check=False)
+    assert done.returncode == 1
+    assert "tau0.20" in done.stderr
