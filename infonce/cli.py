@@ -24,6 +24,7 @@ Spec = Annotated[str, typer.Option(help="the run's settings as JSON, as the work
 Data = Annotated[Path, typer.Option(help="manifest.json of the prepared data set")]
 Weights = Annotated[Path, typer.Option(help="weights.safetensors in the run's folder; its other files lie beside it")]
 Threads = Annotated[int, typer.Option(min=1, help="processor threads")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 ConfigJson = Annotated[str, typer.Option("--config", help="the configuration as JSON, as the workflow logs it")]
 ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="configuration files, later ones on top")]
 DEFAULT_CONFIG = [Path("config/config.yaml")]
@@ -49,11 +50,12 @@ def train(
     weights: Weights,
     code: Annotated[str, typer.Option(help="digest of the training code, recorded with the run")] = "",
     threads: Threads = 1,
+    device: Device = "auto",
 ) -> None:
     """Train the encoder of one run."""
     from infonce.stages.train import run
 
-    run(spec, data.parent, weights.parent, code, threads)
+    run(spec, data.parent, weights.parent, code, threads, device)
 
 
 @app.command()
@@ -63,7 +65,7 @@ def evaluate(
     weights: Weights,
     options: Annotated[str, typer.Option(help="settings of the evaluation as JSON")] = "{}",
     threads: Threads = 1,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Measure one run: risks, cross-entropies, search quality and every term of the bounds."""
     from infonce.stages.evaluate import run

@@ -9,6 +9,7 @@ from typing import Any
 from infonce.data.registry import prepared_name
 from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
+from infonce.plan.costs import Cost, evaluation_cost, training_cost
 from infonce.plan.digest import PACKAGE, code_digest
 from infonce.plan.grid import expand, load_config
 from infonce.spec.config import Config, ResourceOptions
@@ -110,8 +111,10 @@ class Workflow:
         return self.config.evaluation.model_dump_json(exclude={"device"})
 
     def grid(self) -> str:
-        """The configuration as JSON without defaults: enough to name every run again."""
-        return self.config.model_dump_json(exclude_defaults=True)
+        """The configuration as JSON without defaults: enough to name every run again. What jobs ask a cluster for is
+        left out, so that a grid is the same wherever it runs.
+        """
+        return self.config.model_dump_json(exclude_defaults=True, exclude={"resources", "downloads"})
 
     @staticmethod
     def code(stage: str) -> str:
@@ -132,25 +135,49 @@ class Workflow:
         """Processor cores of a job."""
         return self._request(stage).threads
 
-    def gpus(self, stage: str) -> int:
-        """GPUs of a job."""
-        return self._request(stage).gpus
+    def gpu_request(self, stage: str) -> dict[str, int | str]:
+        """The resources that ask for the GPUs of a job, in the form that the configuration chooses; none for none."""
+        gpus, model = self._request(stage).gpus, self.config.resources.gpu_model
+        if gpus == 0:
+            return {}
+        if self.config.resources.gpu_request == "gres":
+            return {"gres": f"gpu:{model}:{gpus}" if model else f"gpu:{gpus}"}
+        if self.config.resources.gpu_request == "gpu_model" and model:
+            return {"gpu": gpus, "gpu_model": model}
+        return {"gpu": gpus}
+
+    def device(self, stage: str) -> str:
+        """Where a job computes. One that asks for a GPU stops where it sees none, instead of using the processor."""
+        asked = self.config.training.device if stage == "train" else self.config.evaluation.device
+        return "cuda" if asked == "auto" and self._request(stage).gpus else asked
 
     def training_memory(self, wildcards: Any, attempt: int) -> int:
         """MiB for a training job."""
-        return self._request("train").memory_mib * 2 ** (attempt - 1)
+        request = self._request("train")
+        return (request.memory_mib or self._training_cost(wildcards).memory_mib) * 2 ** (attempt - 1)
 
     def training_minutes(self, wildcards: Any, attempt: int) -> int:
         """Minutes for a training job."""
-        return self._request("train").minutes * 2 ** (attempt - 1)
+        request = self._request("train")
+        return (request.minutes or self._training_cost(wildcards).minutes) * 2 ** (attempt - 1)
 
     def evaluation_memory(self, wildcards: Any, attempt: int) -> int:
         """MiB for an evaluation job."""
-        return self._request("evaluate").memory_mib * 2 ** (attempt - 1)
+        request = self._request("evaluate")
+        return (request.memory_mib or self._evaluation_cost(wildcards).memory_mib) * 2 ** (attempt - 1)
 
     def evaluation_minutes(self, wildcards: Any, attempt: int) -> int:
         """Minutes for an evaluation job."""
-        return self._request("evaluate").minutes * 2 ** (attempt - 1)
+        request = self._request("evaluate")
+        return (request.minutes or self._evaluation_cost(wildcards).minutes) * 2 ** (attempt - 1)
+
+    def _training_cost(self, wildcards: Any) -> Cost:
+        request = self._request("train")
+        return training_cost(self.run(wildcards), request.gpus, request.threads)
+
+    def _evaluation_cost(self, wildcards: Any) -> Cost:
+        request = self._request("evaluate")
+        return evaluation_cost(self.run(wildcards), self.config.evaluation, request.gpus, request.threads)
 
     def _request(self, stage: str) -> ResourceOptions:
         request: ResourceOptions = getattr(self.config.resources, stage)

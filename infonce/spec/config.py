@@ -1,8 +1,8 @@
 """The configuration, typed: what a researcher names, and the settings that all runs share."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from infonce.spec.evaluation import Counts, EvaluationOptions
 from infonce.spec.run import (
@@ -69,15 +69,31 @@ class ResourceOptions(Options):
 
     gpus: Annotated[Seed, Field(le=8)] = Field(default=0, description="GPUs; 0 runs on the processor")
     threads: Count = Field(default=1, description="processor cores")
-    memory_mib: Count = Field(default=2000, description="memory of the first attempt; doubled for each retry")
-    minutes: Count = Field(default=30, description="time of the first attempt; doubled for each retry")
+    memory_mib: Count | None = Field(
+        default=None, description="memory of the first attempt; null: from the run; doubled for each retry"
+    )
+    minutes: Count | None = Field(
+        default=None, description="time of the first attempt; null: from the run; doubled for each retry"
+    )
 
 
 class Resources(Options):
-    """Requests by kind of job."""
+    """Requests by kind of job, and the form in which the cluster wants its GPUs asked for."""
 
     train: ResourceOptions = ResourceOptions()
     evaluate: ResourceOptions = ResourceOptions()
+    gpu_request: Literal["gpu", "gpu_model", "gres"] = Field(
+        default="gpu", description="`gpu`: a number; `gpu_model`: a model and a number; `gres`: a generic resource"
+    )
+    gpu_model: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.]+$")] | None = Field(
+        default=None, description="the cluster's name of the GPU model; needed by `gpu_model`, used by `gres`"
+    )
+
+    @model_validator(mode="after")
+    def _model_is_named(self) -> "Resources":
+        if self.gpu_request == "gpu_model" and self.gpu_model is None:
+            raise ValueError("gpu_request: gpu_model needs the name of a model in gpu_model")
+        return self
 
 
 class Downloads(Options):

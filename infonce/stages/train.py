@@ -10,14 +10,20 @@ from infonce.records.weights import write_weights
 from infonce.spec.problems import validate_json
 from infonce.spec.run import RunSpec
 from infonce.training.loop import train
+from infonce.training.state import discard_state, state_file
 
 
-def run(spec_json: str, data: Path, output: Path, code: str, threads: int) -> None:
-    """Train the run `spec_json` on the prepared data in `data` and write its files into the folder `output`."""
+def run(spec_json: str, data: Path, output: Path, code: str, threads: int, device: str = "auto") -> None:
+    """Train the run `spec_json` on the prepared data in `data` and write its files into the folder `output`.
+
+    `device` auto leaves the choice to the run's own settings.
+    """
     spec = validate_json(RunSpec, spec_json)
     prepared = load(data)
     check_matches(prepared, spec.dataset, spec.dataset_options)
-    result = train(spec, prepared, spec.training.device, threads, state_path=output / f".state-{spec.content_hash}")
+    device = spec.training.device if device == "auto" else device
+    state = state_file(output, spec.content_hash)
+    result = train(spec, prepared, device, threads, state_path=state)
     for note in result.notes:
         print(f"note: {note}")
     head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns()}
@@ -52,4 +58,5 @@ def run(spec_json: str, data: Path, output: Path, code: str, threads: int) -> No
             },
         },
     )
+    discard_state(state)
     print(f"{spec.token}: {result.status}{f', {result.message}' if result.message else ''}")

@@ -18,7 +18,8 @@ rule evaluate:
     resources:
         mem_mb=WORKFLOW.evaluation_memory,
         runtime=WORKFLOW.evaluation_minutes,
-        gpu=WORKFLOW.gpus("evaluate"),
+        device=WORKFLOW.device("evaluate"),
+        **WORKFLOW.gpu_request("evaluate"),
     params:
         spec=WORKFLOW.spec,
         options=WORKFLOW.evaluation(),
@@ -27,4 +28,4 @@ rule evaluate:
     shell:
         "trap 'cp {params.attempts:q} {log:q}' EXIT;"
         " python -m infonce evaluate --spec {params.spec:q} --options {params.options:q} --data {input.data:q}"
-        " --weights {input.weights:q} --threads {threads} >> {params.attempts:q} 2>&1"
+        " --weights {input.weights:q} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"

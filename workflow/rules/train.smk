@@ -15,7 +15,8 @@ rule train:
     resources:
         mem_mb=WORKFLOW.training_memory,
         runtime=WORKFLOW.training_minutes,
-        gpu=WORKFLOW.gpus("train"),
+        device=WORKFLOW.device("train"),
+        **WORKFLOW.gpu_request("train"),
     params:
         spec=WORKFLOW.spec,
         code=WORKFLOW.training_code,
@@ -24,4 +25,4 @@ rule train:
     shell:
         "trap 'cp {params.attempts:q} {log:q}' EXIT;"
         " python -m infonce train --spec {params.spec:q} --data {input.data:q} --weights {output.weights:q}"
-        " --code {params.code} --threads {threads} >> {params.attempts:q} 2>&1"
+        " --code {params.code} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"

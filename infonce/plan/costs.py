@@ -1,0 +1,98 @@
+"""What a job asks for when the configuration does not say: memory and time, from the run's own numbers.
+
+An estimate errs on the large side by `MARGIN`; a job that fails is tried again with twice as much. Speeds are those
+measured in docs/cluster.md.
+"""
+
+import math
+from dataclasses import dataclass
+
+from infonce.data.registry import held_out_images, input_shape, training_images
+from infonce.spec.evaluation import EvaluationOptions
+from infonce.spec.run import RunSpec
+
+MARGIN = 3.0
+START_SECONDS = 60.0  # a cold file system, two Snakemakes and the import of torch
+HISTORY_SAMPLE = 2048  # tuples at most whose losses a row of the history needs, twice
+
+# Of one input value (a pixel of a channel): multiplications in a forward pass, and bytes kept for the backward pass.
+MULTIPLICATIONS = {"linear": 64, "mlp": 600, "convnet": 30_000, "resnet18": 190_000}
+KEPT_BYTES = {"linear": 16, "mlp": 64, "convnet": 400, "resnet18": 4000}
+LARGEST = "resnet18"  # an encoder that is not listed counts as the costliest that is
+
+CORE_SPEED = 5e9  # multiplications a second on a processor core, and on a GPU
+GPU_SPEED = 2e12
+CORE_STEP_SECONDS, GPU_STEP_SECONDS = 0.01, 0.05  # of a step, however small
+VIEW_SECONDS = 1e-7  # of an input value, on a processor core
+
+HOST_MIB = 900  # Python, torch and two Snakemakes
+CUDA_HOST_MIB = 3000  # the driver's own memory on the host
+INPUTS_IN_PASS = 8192  # inputs that are embedded at once, at most
+VALUES_IN_PASS = 2**20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one attempt needs."""
+
+    memory_mib: int
+    minutes: int
+
+
+def training_cost(run: RunSpec, gpus: int, threads: int) -> Cost:
+    """Training: each step embeds anchors, positives and a pool of negatives, forwards twice and backwards."""
+    options = run.training
+    images = training_images(run.dataset, run.dataset_options)
+    batch = min(options.batch_size, run.tuples)
+    pool = images if options.pool == "all" else options.pool
+    pool = min(pool, images, batch * run.negatives)
+    step = 4 * _embedding(run, 2 * batch + pool, gpus, threads) + 3 * _similarities(
+        run, batch, max(pool, run.negatives), gpus, threads
+    )
+    step += GPU_STEP_SECONDS if gpus else CORE_STEP_SECONDS
+    sample = min(HISTORY_SAMPLE, run.tuples)
+    row = _embedding(run, images, gpus, threads) + _similarities(run, sample, images + run.negatives, gpus, threads)
+    seconds = options.steps * step + 2 * options.history_points * row
+    return Cost(_memory(run, gpus, batch + pool, KEPT_BYTES), _minutes(seconds))
+
+
+def evaluation_cost(run: RunSpec, options: EvaluationOptions, gpus: int, threads: int) -> Cost:
+    """Evaluation: everything is embedded once in float64, then every anchor is compared with every image."""
+    images = training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
+    anchors = run.tuples + (options.anchors_limit or images)
+    seconds = 8 * _embedding(run, 3 * images, gpus, threads)
+    seconds += 20 * _similarities(run, anchors, images + run.negatives, gpus, threads)
+    return Cost(_memory(run, gpus, images, {}) + 1000, _minutes(seconds))
+
+
+def _embedding(run: RunSpec, inputs: int, gpus: int, threads: int) -> float:
+    """Seconds to make views of that many inputs and embed them."""
+    values = inputs * math.prod(input_shape(run.dataset, run.dataset_options))
+    multiplications = MULTIPLICATIONS.get(run.encoder, MULTIPLICATIONS[LARGEST])
+    views = values * VIEW_SECONDS / (threads if not gpus else 100)
+    return values * multiplications / _speed(gpus, threads) + views
+
+
+def _similarities(run: RunSpec, anchors: int, others: int, gpus: int, threads: int) -> float:
+    """Seconds for all inner products of embeddings and a few exponentials of each."""
+    return anchors * others * (run.dimension + 20) / _speed(gpus, threads)
+
+
+def _speed(gpus: int, threads: int) -> float:
+    return GPU_SPEED if gpus else CORE_SPEED * threads
+
+
+def _memory(run: RunSpec, gpus: int, inputs: int, kept_bytes: dict[str, int]) -> int:
+    values = math.prod(input_shape(run.dataset, run.dataset_options))
+    images = training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
+    data = images * values * (1 if len(input_shape(run.dataset, run.dataset_options)) == 3 else 4)
+    embeddings = 12 * (images + inputs) * (run.dimension + 1)
+    pass_values = min(inputs, INPUTS_IN_PASS) * values
+    pass_values = min(pass_values, max(VALUES_IN_PASS, 64 * values))
+    passes = 0 if gpus else pass_values * kept_bytes.get(run.encoder, kept_bytes.get(LARGEST, 64))
+    mib = (CUDA_HOST_MIB if gpus else 0) + HOST_MIB + (2 * data + embeddings + passes) / 2**20
+    return 500 * math.ceil(mib * 1.3 / 500)
+
+
+def _minutes(seconds: float) -> int:
+    return max(10, 5 * math.ceil((START_SECONDS + MARGIN * seconds) / 60 / 5))
