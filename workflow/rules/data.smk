@@ -1,4 +1,5 @@
 rule prepare:
+    localrule: True
     output:
         f"{WORKFLOW.data}/prepared/{{prepared}}/manifest.json",
     log:

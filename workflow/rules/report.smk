@@ -1,4 +1,5 @@
 rule collect:
+    localrule: True
     input:
         runs=WORKFLOW.of_every_run("run.parquet"),
         curves=WORKFLOW.of_every_run("curves.parquet"),
@@ -23,6 +24,7 @@ rule collect:
 
 
 rule report:
+    localrule: True
     input:
         expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
     output:
@@ -65,6 +67,7 @@ rule report:
 
 # What exists of an unfinished grid, with every missing run listed; trains nothing.
 rule partial:
+    localrule: True
     output:
         touch(temp(f"{WORKFLOW.results}/.partial")),
     log:
