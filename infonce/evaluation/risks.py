@@ -1,6 +1,5 @@
 """Risks, cross-entropies and kernel statistics of one encoder on the tuples of a run."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from infonce.data.inputs import TupleInputs
 from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
 from infonce.losses import LOSSES
 from infonce.theory.finite_k import FiniteRisks, finite_risks
-from infonce.theory.kernels import KernelStatistics, kernel_statistics, standard_error
+from infonce.theory.kernels import KernelStatistics, kernel_statistics
 
 SIMILARITIES_AT_ONCE = 2**24
 
@@ -42,9 +41,3 @@ def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, tempe
         rows = slice(start, start + block)
         parts.append(LOSSES[loss](positive[rows], negative_similarities(embedded, inputs, rows), temperature))
     return torch.cat(parts).cpu().numpy()
-
-
-def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
-    """Mean and standard error of independent values; no error is given for one value."""
-    error = standard_error(values)
-    return float(values.mean()), error if math.isfinite(error) else None

@@ -1,7 +1,9 @@
 """The tables, each with one explicit and versioned schema. A column of kind `provenance` tells where and
 how a number was made and may differ between two equal runs; every other column may not.
 
-A column `x_se` is the standard error of `x` over anchors (held-out) or tuples (training), the pool taken as π.
+A column `x_se` is the standard error of `x`. That of a held-out risk or cross-entropy counts the sampling of anchors
+and of the pool; that of a difference of the two or of a moment of q counts the anchors, the pool taken as π; that of
+the empirical risk counts the tuples, taken as independent.
 """
 
 import pyarrow as pa
@@ -62,7 +64,6 @@ RUNS = _schema(
         generalisation_gap_se=_REAL,
         cross_entropy=_REAL,  # held-out CE
         cross_entropy_se=_REAL,
-        cross_entropy_pool_se=_REAL,  # the sampling of the pool counted as well
         risk_minus_cross_entropy=_REAL,
         risk_minus_cross_entropy_se=_REAL,
         q_positive=_REAL,  # E q_a(p)
@@ -124,17 +125,17 @@ CURVES = _schema(
         risk_negatives=_INT,  # the k of the risk, whatever k the run was trained with
         own_negatives=_FLAG,  # true where risk_negatives is the k the run was trained with
         risk=_REAL,
-        risk_se=_REAL,
         cross_entropy=_REAL,
-        cross_entropy_se=_REAL,
         difference=_REAL,  # risk - cross_entropy
-        difference_se=_REAL,
-        first_order=_REAL,  # coefficient / k
-        second_order=_REAL,  # second coefficient / k^2
     ),
     _columns(
         "result",
         True,
+        risk_se=_REAL,  # null for a single anchor
+        cross_entropy_se=_REAL,
+        difference_se=_REAL,
+        first_order=_REAL,  # coefficient / k; null where it overflows
+        second_order=_REAL,  # second coefficient / k^2
         bracket_lower=_REAL,  # of the difference: tight; null where none is known or it overflows
         bracket_upper=_REAL,
         envelope_lower=_REAL,  # of the difference: Prop 1, for dcl Eq 11, literal; null where it overflows

@@ -10,7 +10,7 @@ from infonce.data.prepared import check_matches, load
 from infonce.errors import RecordError
 from infonce.evaluation.measure import evaluate
 from infonce.records.provenance import peak_memory_mib
-from infonce.records.tables import read_table, write_table
+from infonce.records.tables import write_table
 from infonce.records.weights import read_weights
 from infonce.spec.evaluation import EvaluationOptions
 from infonce.spec.problems import validate_json
@@ -31,8 +31,7 @@ def run(spec_json: str, data: Path, folder: Path, options_json: str, threads: in
         prepared = load(data)
         check_matches(prepared, spec.dataset, spec.dataset_options)
         initial, final = read_weights(folder / "weights.safetensors", spec)
-        history = read_table(folder / "history.parquet", "history").to_pylist()
-        measured = evaluate(spec, prepared, initial, final, history, options, device, threads)
+        measured = evaluate(spec, prepared, initial, final, options, device, threads)
         row |= measured.run
         curves = [{**head, **curve} for curve in measured.curves]
         terms = [{**head, **dataclasses.asdict(term)} for term in measured.terms]

@@ -1,0 +1,108 @@
+"""What the ledger of bounds is told about a run."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from infonce.data.inputs import TupleInputs
+from infonce.encoders import registry
+from infonce.encoders.encoder import Encoder
+from infonce.evaluation.density import FiniteSearch
+from infonce.evaluation.displacement import TUPLES_AT_MOST, displacement
+from infonce.evaluation.embedding import EmbeddedTuples, embed_tuples
+from infonce.evaluation.risks import HeldOut, tuple_losses
+from infonce.spec.evaluation import EvaluationOptions
+from infonce.spec.run import RunSpec
+from infonce.theory.ledger import Measurements
+
+
+def measurements_of(
+    spec: RunSpec,
+    options: EvaluationOptions,
+    before: Encoder,
+    after: Encoder,
+    inputs: TupleInputs,
+    trained: EmbeddedTuples,
+    losses: np.ndarray,
+    held_out: HeldOut,
+    search: FiniteSearch,
+) -> Measurements:
+    """Collect the plain numbers that the terms need; `before` and `after` are the encoder at θ_0 and θ̂.
+
+    `trained` and `losses` are the training tuples embedded by `after` and their losses.
+    """
+    at = held_out.risks.negatives.index(spec.negatives)
+    rows = trained.rows[:TUPLES_AT_MOST]
+    untrained = embed_tuples(before, inputs, rows)
+    moved = displacement(untrained, trained, inputs)
+    losses_before = tuple_losses(untrained, inputs, spec.loss, spec.temperature)
+    norms = _input_norms(inputs, rows)
+    return Measurements(
+        loss=spec.loss,
+        generator=spec.positives,
+        head=spec.head,
+        temperature=spec.temperature,
+        negatives=spec.negatives,
+        tuples=spec.tuples,
+        delta=options.confidence_delta,
+        second_moment=search.second_moment,
+        empirical_risk=float(losses.mean()),
+        infonce_risk=float(held_out.risks.risk("infonce")[at].mean()),
+        dcl_risk=float(held_out.risks.risk("dcl")[at].mean()),
+        cross_entropy=float(held_out.kernel.cross_entropy.mean()),
+        q_positive=float(held_out.kernel.q_positive.mean()),
+        chi2=float(held_out.kernel.chi2.mean()),
+        kl=float(held_out.kernel.kl.mean()),
+        log_q_min=float(held_out.kernel.log_q_min.min()),
+        log_q_max=float(held_out.kernel.log_q_max.max()),
+        finite_cross_entropy=float(search.cross_entropy[at]),
+        parameters=sum(parameter.numel() for parameter in after.parameters()),
+        displacement=_parameter_distance(before, after),
+        operator_norms=_operator_norms(spec, before),
+        anchor_norms=norms[0],
+        positive_norms=norms[1],
+        negative_norms=norms[2],
+        independent_tuples=spec.tuple_design == "disjoint",
+        tuples_effective=inputs.sampler.effective,
+        minimum_feature_norm=least_feature_norm(after, inputs, trained.rows),
+        displacement_anchor=moved.anchors.cpu().numpy(),
+        displacement_positive=moved.positives.cpu().numpy(),
+        displacement_negatives=moved.negatives.cpu().numpy(),
+        loss_difference=np.abs(losses[: len(rows)] - losses_before),
+        rademacher_lower=None,
+        rademacher_lower_se=None,
+    )
+
+
+def least_feature_norm(encoder: Encoder, inputs: TupleInputs, rows: Tensor) -> float:
+    """The smallest ‖f(z)‖ over the anchors, before the head: `normalize` is not Lipschitz at 0."""
+    precision = next(encoder.parameters()).dtype
+    norms = [encoder.features(inputs.anchor_inputs(part).to(precision)).norm(dim=1).min() for part in rows.split(1024)]
+    return float(torch.stack(norms).min())
+
+
+def _input_norms(inputs: TupleInputs, rows: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """‖z‖ of what the encoder is given: anchors (T,), positives (T,), negatives (T, k)."""
+    images = inputs.sampler.images.to(inputs.device)
+    of_image = torch.zeros(len(inputs.labels), dtype=torch.float64, device=inputs.device)
+    of_image[images] = torch.cat([_norms(inputs.pool_inputs(part)) for part in images.split(4096)])
+    negatives = of_image[inputs.sampler.negatives(rows)]
+    parts = (_norms(inputs.anchor_inputs(rows)), _norms(inputs.positive_inputs(rows)), negatives)
+    anchors, positives, negatives = (part.cpu().numpy() for part in parts)
+    return anchors, positives, negatives
+
+
+def _norms(values: Tensor) -> Tensor:
+    return values.double().flatten(1).norm(dim=1)
+
+
+def _parameter_distance(before: Encoder, after: Encoder) -> float:
+    pairs = zip(before.parameters(), after.parameters(), strict=True)
+    return float(sum((p - q).double().square().sum() for p, q in pairs) ** 0.5)
+
+
+def _operator_norms(spec: RunSpec, encoder: Encoder) -> tuple[float, ...] | None:
+    """Spectral norms of θ_0's layers where the encoder is Lipschitz in θ: a ReLU network without biases."""
+    if not registry.encoder(spec.encoder).lipschitz:
+        return None
+    return tuple(factor * float(torch.linalg.matrix_norm(matrix, 2)) for matrix, factor in encoder.layers())
