@@ -1,11 +1,11 @@
 rule prepare:
-    localrule: True
     output:
         f"{WORKFLOW.data}/prepared/{{prepared}}/manifest.json",
     log:
         f"{WORKFLOW.results}/logs/prepare/{{prepared}}.log",
     benchmark:
         f"{WORKFLOW.results}/benchmarks/prepare/{{prepared}}.jsonl"
+    localrule: True
     conda:
         "../../environment.yml"
     resources:

@@ -16,10 +16,10 @@ rule evaluate:
         "../../environment.yml"
     threads: WORKFLOW.threads("evaluate")
     resources:
+        **WORKFLOW.gpu_request("evaluate"),
         mem_mb=WORKFLOW.evaluation_memory,
         runtime=WORKFLOW.evaluation_minutes,
         device=WORKFLOW.device("evaluate"),
-        **WORKFLOW.gpu_request("evaluate"),
     params:
         spec=WORKFLOW.spec,
         options=WORKFLOW.evaluation(),

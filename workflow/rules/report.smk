@@ -1,5 +1,4 @@
 rule collect:
-    localrule: True
     input:
         runs=WORKFLOW.of_every_run("run.parquet"),
         curves=WORKFLOW.of_every_run("curves.parquet"),
@@ -11,6 +10,7 @@ rule collect:
         f"{WORKFLOW.results}/logs/collect.log",
     benchmark:
         f"{WORKFLOW.results}/benchmarks/collect.jsonl"
+    localrule: True
     conda:
         "../../environment.yml"
     resources:
@@ -24,7 +24,6 @@ rule collect:
 
 
 rule report:
-    localrule: True
     input:
         expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
     output:
@@ -52,6 +51,7 @@ rule report:
         f"{WORKFLOW.results}/logs/report.log",
     benchmark:
         f"{WORKFLOW.results}/benchmarks/report.jsonl"
+    localrule: True
     conda:
         "../../environment.yml"
     threads: 2
@@ -67,11 +67,11 @@ rule report:
 
 # What exists of an unfinished grid, with every missing run listed; trains nothing.
 rule partial:
-    localrule: True
     output:
         touch(temp(f"{WORKFLOW.results}/.partial")),
     log:
         f"{WORKFLOW.results}/logs/partial.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

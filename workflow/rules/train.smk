@@ -13,10 +13,10 @@ rule train:
         "../../environment.yml"
     threads: WORKFLOW.threads("train")
     resources:
+        **WORKFLOW.gpu_request("train"),
         mem_mb=WORKFLOW.training_memory,
         runtime=WORKFLOW.training_minutes,
         device=WORKFLOW.device("train"),
-        **WORKFLOW.gpu_request("train"),
     params:
         spec=WORKFLOW.spec,
         code=WORKFLOW.training_code,
