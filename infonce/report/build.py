@@ -27,8 +27,8 @@ def build(
 ) -> Path:
     """Write `report.html`, `figures/` and `tables/` below `output`; returns the path of the page.
 
-    `requested` holds the grid coordinates (`RunSpec.columns()`) of every run that was asked for, so that what is missing
-    can be listed. `jobs` processes draw, one selection each at a time.
+    `requested` holds the grid coordinates (`RunSpec.columns()`) of every run that was asked for: what is missing is
+    listed. `jobs` processes draw, one selection each at a time.
     """
     picked = list(selections(tables, requested))
     for folder in ("figures", "tables"):

@@ -14,7 +14,7 @@ FEWEST_POINTS = 3
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over replicates; `half_width` is that of the 95 % t-interval, None below two replicates or without spread."""
+    """A mean over n replicates; `half_width` is that of the 95 % t-interval, None where n < 2 or nothing varies."""
 
     value: float
     half_width: float | None
@@ -46,7 +46,7 @@ def mean_with_interval(values: pd.Series | np.ndarray | list[float]) -> Mean:
 
 
 def mean_over_seeds(runs: pd.DataFrame, column: str) -> Mean:
-    """Each seed's mean over its runs is one replicate, so that runs that share a seed are not counted as independent."""
+    """Each seed's mean over its runs is one replicate: runs that share a seed are not independent."""
     return mean_with_interval(runs.groupby("seed")[column].mean())
 
 
@@ -56,7 +56,7 @@ def first_order_rules(curves: pd.DataFrame) -> pd.Series:
 
 
 def slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Least-squares slope of log|y| against log x over the points that a logarithm can show; NaN below three of them."""
+    """Least-squares slope of log|y| against log x, over points that have logarithms; NaN below three of them."""
     shown = (x > 0) & np.isfinite(y) & (y != 0)
     if np.count_nonzero(shown) < FEWEST_POINTS:
         return math.nan

@@ -8,7 +8,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number to `digits` significant digits; powers of ten where it is very large or small; "–" where it is absent."""
+    """A number to `digits` significant digits; with a power of ten where very large or small; "–" where absent."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -50,7 +50,7 @@ def temperature(value: float) -> str:
 
 
 def plus_minus(mean: float, half_width: float | None) -> str:
-    """A mean with its half-width, to the half-width's leading digit; without one it stands alone, never as ±nan or ±0."""
+    """A mean with its half-width, to the half-width's leading digit; alone where there is none: never ±nan or ±0."""
     if half_width is None or not math.isfinite(half_width) or half_width <= 0:
         return number(mean)
     decimals = -math.floor(math.log10(half_width)) + (1 if _leading_digit(half_width) < 3 else 0)

@@ -43,7 +43,7 @@ def missing_runs(selection: Selection) -> pd.DataFrame:
 
 
 def gaps(selection: Selection) -> pd.DataFrame:
-    """Every run that is absent, failed or cut short, and every cell with one seed where others have more: one row each."""
+    """A row for every run that is absent, failed or cut short, and every cell with one seed where others have more."""
     columns = [*CELL, "seed", "state", "reason"]
     absent = missing_runs(selection).assign(state="missing", reason=REASONS["missing"])
     ended = selection.all_runs[selection.all_runs["status"] != "ok"]

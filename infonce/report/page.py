@@ -71,7 +71,8 @@ def _summary(runs: pd.DataFrame, requested: list[dict[str, Any]] | None) -> str:
     if missing:
         failed.append(f"{fmt.integer(missing)} missing")
     return (
-        f"{fmt.plural(len(runs), 'run')}{asked} {'is' if len(runs) == 1 else 'are'} in the tables, {fmt.integer(usable)} "
+        f"{fmt.plural(len(runs), 'run')}{asked} {'is' if len(runs) == 1 else 'are'} in the tables, "
+        f"{fmt.integer(usable)} "
         f"with numbers; {fmt.listing(failed) if failed else 'none missing, none diverged'}."
     )
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from infonce.report import format as fmt
 from infonce.report import grid, style
 from infonce.report.claims import CLAIMS
@@ -109,7 +107,8 @@ def _overview_notes(selection: Selection) -> list[str]:
         return []
     other = len(selection.usable) - len(selection.runs)
     return [
-        f"Figures over k and τ hold {selection.reference_text}; {fmt.plural(other, 'run')} at other dimensions or n are "
+        f"Figures over k and τ hold {selection.reference_text}; {fmt.plural(other, 'run')} at other dimensions or n "
+        "are "
         "used where those vary (the generalisation gap) and in the table of runs."
     ]
 

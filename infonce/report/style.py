@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 
 def _writable_configuration() -> None:
@@ -29,12 +29,14 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import seaborn as sns  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.font_manager import FontProperties, findfont, get_font  # noqa: E402
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator  # noqa: E402
+from PIL import Image  # noqa: E402
 
 from infonce.files import replacing  # noqa: E402
-from infonce.report.format import power_of_ten  # noqa: E402
+from infonce.report.format import number, power_of_ten  # noqa: E402
 
 INK, GRID = "#333333", "#d9d9d9"
 WIDTH = 7.0  # inches
@@ -48,10 +50,9 @@ _RC = {
     "axes.titlesize": 10,
     "axes.labelsize": 9.5,
     "axes.linewidth": 0.8,
-    "figure.dpi": 72,
-    "figure.facecolor": "none",
+    "figure.dpi": 144,
+    "figure.facecolor": "white",
     "axes.facecolor": "none",
-    "savefig.facecolor": "none",
     "font.family": "sans-serif",
     "font.sans-serif": [FONT],
     "grid.color": GRID,
@@ -142,11 +143,16 @@ def label(text: str) -> str:
 
 
 def logarithmic(axes: Axes, *names: str) -> None:
-    """Log axes whose ticks are plain text: 10³."""
+    """Log axes whose ticks are plain text, 10³, or 0.2 where an axis spans less than two decades."""
     for name in names:
         getattr(axes, f"set_{name}scale")("log")
         axis = getattr(axes, f"{name}axis")
-        axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(round(math.log10(value)))))
+        low, high = axis.get_view_interval()
+        if high < 100 * low:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value, 1)))
+        else:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(round(math.log10(value)))))
         axis.set_minor_locator(NullLocator())  # minor ticks would be most of a figure's size
 
 
@@ -156,7 +162,7 @@ def at_values(axes: Axes, values: list[float], text: Callable[[float], str]) -> 
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     axes.xaxis.set_minor_locator(NullLocator())
-    if len(values) > 4:
+    if len(values) > 6:
         axes.tick_params(axis="x", labelrotation=45)
 
 
@@ -171,31 +177,33 @@ def lines(axes: Axes, cells: pd.DataFrame, x: str, hue: str, text: Callable[[flo
     """One line a value of `hue` through the means of `mean_over`; bars of one standard error where n ≥ 2."""
     for value, style in series_style(list(cells[hue].unique())).items():
         line = cells[cells[hue] == value]
-        axes.errorbar(
-            line[x], line["mean"], yerr=line["se"].fillna(0), label=text(value), capsize=2, elinewidth=0.9, **style
-        )
+        axes.errorbar(line[x], line["mean"], yerr=line["se"], label=text(value), capsize=2, elinewidth=0.9, **style)
 
 
 def save(figure: Figure, stem: Path) -> str:
     """Write SVG, PDF and PNG beside each other; returns the SVG. None of them holds a date."""
-    figure.canvas.draw()
-    figure.set_layout_engine("none")  # placed once; saving three times need not place three times
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    svg = buffer.getvalue()
-    for suffix, content in {
-        ".svg": svg,
-        ".pdf": _rendered(figure, "pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}),
-        ".png": _rendered(figure, "png", dpi=144, facecolor="white", metadata={"Software": None}),
-    }.items():
-        write_bytes(stem.with_suffix(suffix), content)
+    figure.canvas.draw()  # places everything, and is the PNG
+    write_bytes(stem.with_suffix(".png"), _png(figure))
+    figure.set_layout_engine("none")
+    svg = _vector(figure, "svg", {"Date": None, "Creator": None})
+    write_bytes(stem.with_suffix(".svg"), svg)
+    write_bytes(
+        stem.with_suffix(".pdf"), _vector(figure, "pdf", {"CreationDate": None, "Producer": None, "Creator": None})
+    )
     plt.close(figure)
     return svg.decode()
 
 
-def _rendered(figure: Figure, format_: str, **options: Any) -> bytes:
+def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=format_, **options)
+    pixels = np.asarray(cast(FigureCanvasAgg, figure.canvas).buffer_rgba())[..., :3]  # the background is opaque
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "png", dpi=(figure.dpi, figure.dpi))
+    return buffer.getvalue()
+
+
+def _vector(figure: Figure, format_: str, metadata: dict[str, None]) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=format_, metadata=metadata, facecolor="none")
     return buffer.getvalue()
 
 
@@ -206,14 +214,13 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def inline(svg: str, prefix: str, alt: str) -> str:
-    """An SVG ready to stand in a page: ids of its own, colours that follow the page's light or dark, one alternative text."""
+    """An SVG ready to stand in a page: ids of its own, a size that follows the page, an alternative text."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
     svg = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    svg = svg.replace(INK, "var(--ink)").replace(GRID, "var(--grid)").replace(REFERENCE, "var(--reference)")
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'(<svg [^>]*?)height="[^"]*"', r"\1", svg, count=1)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{_attribute(alt)}" ', 1)

@@ -25,10 +25,11 @@ _LATEX = {
     "τ": r"$\tau$", "χ²": r"$\chi^2$", "χ": r"$\chi$", "θ": r"$\theta$", "π": r"$\pi$", "φ": r"$\varphi$",
     "δ": r"$\delta$", "σ": r"$\sigma$", "κ": r"$\kappa$", "β": r"$\beta$", "½": r"$\frac12$", "±": r"$\pm$",
     "−": r"$-$", "–": r"--", "·": r"$\cdot$", "≤": r"$\le$", "≥": r"$\ge$", "∞": r"$\infty$", "√": r"$\surd$",
-    "‖": r"$\Vert$", "₀": r"$_0$",
+    "‖": r"$\Vert$", "₀": r"$_0$", "ₖ": r"$_k$", "CEₖ": r"CE$_k$", "ℓ": r"$\ell$",
     "R̃": r"$\tilde R$", "R̂": r"$\hat R$", "Q̂": r"$\hat Q$", "θ̂": r"$\hat\theta$",
     "×": r"$\times$", "→": r"$\to$", "∈": r"$\in$", "Σ": r"$\Sigma$", "Δ": r"$\Delta$", "…": r"\dots{}", "′": "'",
-    "⟨": r"$\langle$", "⟩": r"$\rangle$", "∫": r"$\int$", "∧": r"$\wedge$", "Φ": r"$\Phi$", "⌊": r"$\lfloor$", "⌋": r"$\rfloor$",
+    "⟨": r"$\langle$", "⟩": r"$\rangle$", "∫": r"$\int$", "∧": r"$\wedge$", "Φ": r"$\Phi$", "⌊": r"$\lfloor$",
+    "⌋": r"$\rfloor$",
 }  # fmt: skip
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SIGN = re.compile("|".join([*map(re.escape, sorted(_LATEX, key=len, reverse=True)), f"[{_RAISED}]+"]))
@@ -37,10 +38,11 @@ _LOWER = str.maketrans(_RAISED, "0123456789-")
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the key of its values, its heading, and `text`, `integer`, `temperature`, `real`, `interval` or `overflowing`.
+    """A column: the key of its values, its heading, and its kind.
 
-    The values of an `interval` are `fits.Mean`; its half-width and n become columns of their own in the CSV. Those of
-    `overflowing` are pairs (value, natural logarithm).
+    Kinds are `text`, `integer`, `temperature`, `real`, `interval` and `overflowing`. The values of an `interval` are
+    `fits.Mean`; its half-width and n become columns of their own in the CSV. Those of `overflowing` are pairs (value,
+    natural logarithm).
     """
 
     key: str

@@ -198,15 +198,18 @@ def _terms(run: dict[str, Any]) -> list[dict[str, Any]]:
     gap = abs(run["risk_minus_cross_entropy"])
     sample = math.sqrt(math.log(2 / 0.05) / (2 * n))
     log_prop5 = math.log(96 / tau * math.sqrt(run["parameters"] / n)) + 0.5 * math.log(5 + 2 / tau)
+    envelope = math.log(math.expm1(2 / tau)) * 2 - math.log(8 * k)
+    search = math.log(40 / (tau * k) + math.log1p(math.exp(2 / tau) / k))
+    largest = math.log(1.8 / tau + 0.1 * math.log(k + 1))
     rows = [
-        ("Finite-k envelope", "Prop 1", "literal", "CE - R", "upper", math.log(math.expm1(2 / tau)) * 2 - math.log(8 * k), gap),
+        ("Finite-k envelope", "Prop 1", "literal", "CE - R", "upper", envelope, gap),
         ("Finite-k bracket", "Sec. 6", "tight", "CE - R", "upper", math.log(abs(run["q_positive"]) / k + 1e-3), gap),
         ("Sample term", "Prop 3", "literal", "R - R̂ - 2 Rad", "upper", math.log(12 / tau * sample), None),
         ("Sample term", "Prop 3", "tight", "R - R̂ - 2 Rad", "upper", math.log(3 * 4 / tau * 0.8 * sample), None),
-        ("Finite search", "Prop 2", "literal", "|CE_k - R|", "upper", math.log(40 / (tau * k) + math.log1p(math.exp(2 / tau) / k)), gap),
+        ("Finite search", "Prop 2", "literal", "|CE_k - R|", "upper", search, gap),
         ("Complexity", "Prop 5", "literal", "Rad", "upper", log_prop5, None),
         ("Averaged displacement", "Prop 4", "literal", "|ℓ(φ) - ℓ(φ')|", "upper", math.log(4.5 / tau), 0.4),
-        ("Largest displacement", "Eq 18", "literal", "|ℓ(φ) - ℓ(φ')|", "upper", math.log(1.8 / tau + 0.1 * math.log(k + 1)), 0.4),
+        ("Largest displacement", "Eq 18", "literal", "|ℓ(φ) - ℓ(φ')|", "upper", largest, 0.4),
         ("Norm term", "Lemma 1", "literal", "B_τ", "value", math.log(2 + 1 / min(1, tau)), None),
         ("Smallest density", "Eq 8", "literal", "min q", "lower", -2 / tau, run["q_min"]),
     ]  # fmt: skip

@@ -1,5 +1,5 @@
 """The nine claims, one file each, in the order of the report."""
 
-from infonce.report.claims import ledger, rate
+from infonce.report.claims import averaging, gap, ledger, norms, quality, rate, search, stopping, temperature
 
-CLAIMS = [rate.CLAIM, ledger.CLAIM]
+CLAIMS = [module.CLAIM for module in (rate, temperature, search, gap, averaging, norms, ledger, stopping, quality)]

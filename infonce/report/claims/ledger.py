@@ -21,19 +21,21 @@ def answer(selection: Selection) -> Answer:
     if bounds.empty:
         return not_measured("no bound was evaluated.")
     tested = bounds[bounds["holds"].notna()]
-    violated = int((tested["holds"] == False).sum())  # noqa: E712  (None is not tested)
-    sound = tested[tested["assumptions_met"]]
-    broken = int((sound["holds"] == False).sum())  # noqa: E712
+    failed = tested[tested["holds"] == False]  # noqa: E712  (None is not tested)
+    violated = len(failed)
+    broken = int(failed["assumptions_met"].sum())
     vacuous = int(bounds["vacuous"].sum())
     if violated:
         verdict = Verdict.NOT_SUPPORTED if broken else Verdict.PARTLY
         opening = (
-            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, {fmt.integer(broken)} of "
-            f"them with their assumptions met ({fmt.listing(sorted(set(tested[tested['holds'] == False]['equation'])))})"  # noqa: E712
+            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, "
+            f"{fmt.integer(broken)} of "
+            f"them with their assumptions met ({fmt.listing(sorted(set(failed['equation'])))})"
         )
     else:
         verdict = Verdict.SUPPORTED if len(tested) else Verdict.NOT_MEASURED
-        opening = f"Every bound holds where it is tested ({fmt.plural(len(tested), 'bound')} in {fmt.plural(terms['run'].nunique(), 'run')})"
+        runs = fmt.plural(terms["run"].nunique(), "run")
+        opening = f"Every bound holds where it is tested ({fmt.plural(len(tested), 'test')} in {runs})"
     return Answer(
         verdict,
         f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is above the largest possible value. "
@@ -53,7 +55,8 @@ def _theorem(bounds: pd.DataFrame) -> str:
     largest = joined.sort_values("size").groupby("run").tail(1)["part"].value_counts()
     absent = [part for part in PARTS if part not in present]
     without = f" ({fmt.listing(absent)} not evaluated)" if absent else ""
-    return f"The largest part of Theorem 1 is {largest.index[0]} in {fmt.share(int(largest.iloc[0]), int(largest.sum()))} runs{without}."
+    often = fmt.share(int(largest.iloc[0]), int(largest.sum()))
+    return f"The largest part of Theorem 1 is {largest.index[0]} in {often} runs{without}."
 
 
 def _gain(bounds: pd.DataFrame) -> str:

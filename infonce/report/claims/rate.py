@@ -26,13 +26,14 @@ def answer(selection: Selection) -> Answer:
     slope = fits.mean_over_seeds(fitted, "slope")
     near = fitted["slope"].sub(-1).abs() <= TOLERANCE
     violations = sum(_violations(selection.curves))
+    symbol = "R" if selection.loss == "infonce" else "R̃"
     good = bool(near.all()) and violations == 0 and _covers(slope)
     if good:
-        verdict, opening = Verdict.SUPPORTED, "R(k) − CE falls as 1/k"
+        verdict, opening = Verdict.SUPPORTED, f"{symbol}(k) − CE falls as 1/k"
     elif bool(near.all()):
-        verdict, opening = Verdict.PARTLY, "R(k) − CE falls as 1/k, yet a bound is violated"
+        verdict, opening = Verdict.PARTLY, f"{symbol}(k) − CE falls as 1/k, yet a bound is violated"
     elif _covers(slope):
-        verdict, opening = Verdict.PARTLY, "R(k) − CE falls as 1/k on average, yet not in every run"
+        verdict, opening = Verdict.PARTLY, f"{symbol}(k) − CE falls as 1/k on average, yet not in every run"
     else:
         verdict, opening = Verdict.NOT_SUPPORTED, "The data do not support the rate 1/k"
     return Answer(verdict, f"{opening}: {_slope_sentence(rates, fitted, slope)} {_bounds_sentence(selection.curves)}")
@@ -61,15 +62,19 @@ def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean)
 
 
 def _bounds_sentence(curves: pd.DataFrame) -> str:
-    bracket, envelope = _violations(curves)
-    name = "Proposition 1" if (curves["risk_loss"] == "infonce").all() else "Eq 11"
-    total = fmt.integer(len(curves))
-    if bracket == envelope == 0:
-        return f"The tight bracket and {name} hold at all {total} points (run and k)."
-    return (
-        f"Of {total} points (run and k) the tight bracket is violated at {fmt.integer(bracket)} and {name} at "
-        f"{fmt.integer(envelope)}."
-    )
+    literal = "Proposition 1" if (curves["risk_loss"] == "infonce").all() else "Eq 11"
+    parts = []
+    for name, bound, violated in zip(
+        ("the tight bracket", literal), ("bracket", "envelope"), _violations(curves), strict=True
+    ):
+        # DCL has no tight bracket, and an end that overflows is absent: both bound nothing.
+        tested = int(curves[[f"{bound}_lower", f"{bound}_upper"]].notna().any(axis=1).sum())
+        if tested:
+            parts.append(
+                f"{name} {'holds at all' if not violated else f'is violated at {fmt.integer(violated)} of'} "
+                f"{fmt.integer(tested)} points (run and k)"
+            )
+    return f"{fmt.listing(parts)}.".replace("the tight", "The tight", 1) if parts else "No bound was evaluated."
 
 
 def _violations(curves: pd.DataFrame) -> tuple[int, int]:

@@ -48,9 +48,11 @@ def ledger(selection: Selection) -> Drawing:
     return Drawing(
         name="ledger",
         title="Every term of the ledger",
-        alt=f"Dot plot on a logarithmic axis of the ledger's terms at k = {k}, literal, tight and measured, at the lowest "
+        alt=f"Dot plot on a logarithmic axis of the ledger's terms at k = {k}, literal, tight and measured, at the "
+        "lowest "
         "and the highest temperature.",
-        caption=f"Encoders trained with k = {k}, mean over seeds; absolute values. Hollow: vacuous, or its assumptions are "
+        caption=f"Encoders trained with k = {k}, mean over seeds; absolute values. Hollow: vacuous, or its "
+        "assumptions are "
         "not met. The axis is logarithmic: terms that are exactly 0 are listed in the panel instead.",
         data=data,
         draw=_draw,

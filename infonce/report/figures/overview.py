@@ -35,7 +35,8 @@ def overview(selection: Selection) -> Drawing:
         title="Risks, cross-entropy and gap over k and τ",
         alt="Four heatmaps with negatives k across and temperature τ down: empirical risk, held-out risk, held-out "
         f"cross-entropy and generalisation gap.{lowest}",
-        caption=f"Mean over seeds at {selection.reference_text}. R and R̂ are the trained loss at the run's own k, with "
+        caption=f"Mean over seeds at {selection.reference_text}. R and R̂ are the trained loss at the run's own k, "
+        "with "
         "−log k inside, so that values at different k may be compared; values at different τ may not. "
         + _seeds_text(data),
         data=data,

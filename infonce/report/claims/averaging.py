@@ -1,0 +1,144 @@
+"""Claim 5: averaging over negatives against maximising."""
+
+import math
+
+import pandas as pd
+
+from infonce.report import fits
+from infonce.report import format as fmt
+from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits
+from infonce.report.figures.averaging import AVERAGING, MAXIMISING, comparison, displacements
+from infonce.report.selection import Selection
+from infonce.report.tabulate import Column, Table
+
+
+def answer(selection: Selection) -> Answer:
+    """Growth of both bounds over the k of the grid, and in how many runs each is the smaller one."""
+    frame = displacements(selection)
+    if set(frame["kind"]) != {AVERAGING, MAXIMISING}:
+        return not_measured("the ledger does not hold both Proposition 4 and Eq 18.")
+    ks = sorted(frame["negatives"].unique())
+    growth = growths(frame)
+    if len(ks) < 2 or growth.empty:
+        return not_measured("it needs two values of k or more.")
+    averaging, maximising = (fits.mean_over_seeds(growth, kind) for kind in (AVERAGING, MAXIMISING))
+    pairs = paired(frame)
+    smaller = int((pairs[AVERAGING] < pairs[MAXIMISING]).sum())
+    slower = averaging.upper < maximising.lower
+    if slower:
+        verdict, opening = Verdict.SUPPORTED, "The averaging bound grows more slowly with k than the maximising one"
+    elif averaging.value < maximising.value:
+        verdict = Verdict.PARTLY
+        opening = "The averaging bound grows more slowly on average, yet the intervals overlap"
+    else:
+        verdict, opening = (
+            Verdict.NOT_SUPPORTED,
+            "The data do not support that averaging grows more slowly than maximising",
+        )
+    return Answer(
+        verdict,
+        f"{opening}: from k = {fmt.integer(ks[0])} to {fmt.integer(ks[-1])} the logarithm of Proposition 4 changes by "
+        f"{fmt.plus_minus(averaging.value, averaging.half_width)} and that of Eq 18 by "
+        f"{fmt.plus_minus(maximising.value, maximising.half_width)} (n = {averaging.n} seeds); Proposition 4 is the "
+        "smaller "
+        f"bound in {fmt.share(smaller, len(pairs))} runs, in which Prop 4 / Eq 18 is "
+        f"{fmt.from_logarithm(float((pairs[AVERAGING] - pairs[MAXIMISING]).median()))} in the median. "
+        f"{_violations(frame)}",
+    )
+
+
+def paired(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: the logarithm of the smallest bound of each kind."""
+    return (
+        frame.pivot_table(
+            index=["run", "temperature", "negatives", "seed"], columns="kind", values="log", aggfunc="min"
+        )
+        .dropna()
+        .reset_index()
+    )
+
+
+def growths(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a temperature and seed: change of each logarithm from the smallest to the largest k."""
+    pairs = paired(frame)
+    first, last = pairs["negatives"].min(), pairs["negatives"].max()
+    ends = [
+        pairs[pairs["negatives"] == k].set_index(["temperature", "seed"])[[AVERAGING, MAXIMISING]]
+        for k in (first, last)
+    ]
+    return (ends[1] - ends[0]).dropna().reset_index()
+
+
+def _violations(frame: pd.DataFrame) -> str:
+    tested = frame[frame["holds"].notna()]
+    violated = int((tested["holds"] == False).sum())  # noqa: E712  (None is not tested)
+    if tested.empty:
+        return "Neither was held against the measured change of the loss."
+    return (
+        f"Both hold against the measured change of the loss in {fmt.share(len(tested) - violated, len(tested))} tests."
+    )
+
+
+def tables(selection: Selection) -> list[Table]:
+    """Both bounds by temperature and k."""
+    frame = displacements(selection)
+    rows = []
+    for (tau, k), cell in frame.groupby(["temperature", "negatives"]):
+        means = cell.groupby(["kind", "form"])["log"].mean()
+        rows.append(
+            {
+                "temperature": tau,
+                "negatives": k,
+                "averaging_literal": _pair(means.get((AVERAGING, "literal"))),
+                "averaging_tight": _pair(means.get((AVERAGING, "tight"))),
+                "maximising": _pair(means.get((MAXIMISING, "literal"))),
+                "measured": float(cell["measured"].mean()),
+                "n": cell["run"].nunique(),
+            }
+        )
+    columns = [
+        Column("temperature", "τ", "temperature"),
+        Column("negatives", "k", "integer"),
+        Column("averaging_literal", "Prop 4, literal", "overflowing"),
+        Column("averaging_tight", "Prop 4, tight", "overflowing"),
+        Column("maximising", "Eq 18", "overflowing"),
+        Column("measured", "Measured"),
+        Column("n", "Runs", "integer"),
+    ]
+    caption = (
+        "Bounds on the change of the loss between the first and the last encoder: geometric means over seeds, in nats."
+    )
+    return [Table("averaging", caption, columns, rows, empty="The ledger does not hold these bounds.")]
+
+
+def _pair(log_value: float | None) -> tuple[float, float] | None:
+    if log_value is None or math.isnan(log_value):
+        return None
+    return (math.exp(log_value) if log_value < 700 else math.inf), log_value
+
+
+def limits(selection: Selection) -> list[str]:
+    """What the figure does not show."""
+    return [
+        "Eq 18 has no factor e^(2/(βτ)); at low temperature it is the smaller bound for any k that can be computed. "
+        "The claim "
+        "is on growth with k.",
+        *seed_limits(selection),
+    ]
+
+
+CLAIM = Claim(
+    slug="averaging",
+    title="Averaging over negatives against maximising",
+    statement="A bound that averages the displacement over the negatives does not grow with k, where one that takes "
+    "the "
+    "largest displacement does, most of all with heavy tails.",
+    equation="|ℓ(φ) − ℓ(φ′)| ≤ (4/τ)Δ<sub><i>a</i></sub> + (1/τ)Δ<sub><i>p</i></sub> + (3/τ)<i>e</i><sup>2/(βτ)</sup>"
+    "(mean<sub><i>j</i></sub> Δ<sub><i>j</i></sub><sup>β</sup>)<sup>1/β</sup>, against "
+    "(√6/τ)√(Δ<sub><i>a</i></sub>² + Δ<sub><i>p</i></sub>² + max<sub><i>j</i></sub> Δ<sub><i>j</i></sub>²)",
+    source="Proposition 4; Eq 18 after Lei et al. (2023)",
+    answer=answer,
+    drawings=lambda selection: [comparison(selection)] if len(displacements(selection)) else [],
+    tables=tables,
+    limits=limits,
+)

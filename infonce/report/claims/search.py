@@ -1,0 +1,124 @@
+"""Claim 3: the risk is that of a search among k points."""
+
+import pandas as pd
+
+from infonce.report import format as fmt
+from infonce.report.claims.claim import Answer, Claim, Verdict, judged, not_measured, seed_limits
+from infonce.report.figures.search import EQUAL, distances, interpretation
+from infonce.report.selection import Selection
+from infonce.report.tabulate import Column, Table
+
+
+def answer(selection: Selection) -> Answer:
+    """Which risk is closer to CEₖ, how the distance falls, how often the support is empty, violations of Prop 2."""
+    frame = distances(selection)
+    if frame.empty:
+        return not_measured(
+            "CEₖ is known exactly only where the density dM/dπ is, and no run of this selection has it."
+        )
+    closer = int((frame["to_dcl"] < frame["to_infonce"]).sum())
+    ends = _ends(frame)
+    falling = int((ends["last"] < ends["first"]).sum())
+    tested, violated = _bounds(selection.terms)
+    verdict = Verdict.NOT_SUPPORTED if violated else judged(falling, len(ends))
+    opening = (
+        "The risk approaches the cross-entropy of the search among k points"
+        if verdict is Verdict.SUPPORTED
+        else "The data support the search interpretation in part"
+        if verdict is Verdict.PARTLY
+        else "The data do not support the search interpretation"
+    )
+    bound = (
+        f"Proposition 2 and Eq 12 hold in all {fmt.integer(tested)} tests."
+        if tested and not violated
+        else f"Proposition 2 or Eq 12 is violated in {fmt.integer(violated)} of {fmt.integer(tested)} tests."
+        if violated
+        else "The ledger holds no test of Proposition 2."
+    )
+    return Answer(
+        verdict,
+        f"{opening}: |CEₖ − R| falls from the smallest to the largest k in {fmt.share(falling, len(ends))} runs, from "
+        f"{fmt.number(ends['first'].median())} nats at k = {fmt.integer(frame['risk_negatives'].min())} to "
+        f"{fmt.number(ends['last'].median())} at k = {fmt.integer(frame['risk_negatives'].max())} (medians). "
+        f"The DCL risk R̃ is closer than R at {fmt.share(closer, len(frame))} points (run and k); {_equality(frame)} "
+        f"{_empty(frame)} {bound}",
+    )
+
+
+def _ends(frame: pd.DataFrame) -> pd.DataFrame:
+    ordered = frame.sort_values("risk_negatives").groupby("run")["to_infonce"]
+    return pd.DataFrame({"first": ordered.first(), "last": ordered.last()})
+
+
+def _equality(frame: pd.DataFrame) -> str:
+    largest = float(frame["to_dcl"].max())
+    if largest < EQUAL:
+        return "CEₖ and R̃ are equal up to rounding everywhere, as the indicator density implies."
+    return f"|CEₖ − R̃| is at most {fmt.number(largest)} nats."
+
+
+def _empty(frame: pd.DataFrame) -> str:
+    if frame["empty_support"].isna().all():
+        return ""
+    shares = frame.groupby("risk_negatives")["empty_support"].mean()
+    full = shares[shares < 0.01]
+    below = f" and is below 1 % from k = {fmt.integer(full.index.min())}" if len(full) else ""
+    return (
+        f"No point of the k is a possible positive in {fmt.number(100 * shares.iloc[0], 2)} % of searches at "
+        f"k = {fmt.integer(shares.index[0])}{below}."
+    )
+
+
+def _bounds(terms: pd.DataFrame) -> tuple[int, int]:
+    """Tests of Proposition 2 and Eq 12, and violations among them."""
+    rows = terms[terms["equation"].str.startswith(("Prop 2", "Eq 12")) & terms["holds"].notna()]
+    return len(rows), int((rows["holds"] == False).sum())  # noqa: E712  (None is not tested)
+
+
+def tables(selection: Selection) -> list[Table]:
+    """Median distances and empty supports by k."""
+    rows = [
+        {
+            "risk_negatives": k,
+            "to_infonce": float(of_k["to_infonce"].median()),
+            "to_dcl": float(of_k["to_dcl"].median()),
+            "closer": fmt.share(int((of_k["to_dcl"] < of_k["to_infonce"]).sum()), len(of_k)),
+            "empty_support": of_k["empty_support"].mean(),
+            "n": len(of_k),
+        }
+        for k, of_k in distances(selection).groupby("risk_negatives")
+    ]
+    columns = [
+        Column("risk_negatives", "k", "integer"),
+        Column("to_infonce", "|CEₖ − R|"),
+        Column("to_dcl", "|CEₖ − R̃|"),
+        Column("closer", "R̃ closer", "text"),
+        Column("empty_support", "Empty support"),
+        Column("n", "Runs", "integer"),
+    ]
+    caption = "The search among k points: median distances in nats over runs and mean share of empty supports."
+    return [Table("search", caption, columns, rows, empty="No run has CEₖ.")]
+
+
+def limits(selection: Selection) -> list[str]:
+    """What the figure does not show."""
+    return [
+        "Where all k densities are 0 the search by M is 0/0; M itself stands in, and the share of such draws is shown.",
+        *seed_limits(selection),
+    ]
+
+
+CLAIM = Claim(
+    slug="search",
+    title="The risk is that of a search among k points",
+    statement="The InfoNCE risk with k negatives is close to the cross-entropy of a similarity search among k unseen "
+    "points, and the DCL risk is closer still.",
+    equation="|CE<sub><i>k</i></sub> − <i>R</i>| ≤ (4/(τ<i>k</i>)) E|d<i>M</i>/dπ|² + log(1 + "
+    "<i>e</i><sup>2/τ</sup>/<i>k</i>), "
+    "|CE<sub><i>k</i></sub> − <i>R̃</i>| ≤ (4/(τ<i>k</i>)) E|d<i>M</i>/dπ|²",
+    source="Proposition 2, Eq 12, Sec. 3.4",
+    answer=answer,
+    drawings=lambda selection: [interpretation(selection)] if len(distances(selection)) else [],
+    tables=tables,
+    limits=limits,
+)
