@@ -78,15 +78,19 @@ class TupleInputs:
         """Inputs (B, …) of images as members of the pool of negatives; the same within an epoch."""
         return self._inputs(image_indices, "pool", image_indices, epoch)
 
+    def image_inputs(self, image_indices: torch.Tensor) -> torch.Tensor:
+        """Inputs (B, …) of images as they are, without views: what a search by users would embed."""
+        images = self.images[image_indices.to(self.device)]
+        return images if self.spec.positives == "sphere" else self._normalised(images.to(torch.float32) / 255)
+
     def _inputs(self, indices: torch.Tensor, role: str, samples: torch.Tensor, epoch: int) -> torch.Tensor:
+        if self.spec.positives != "augment":
+            return self.image_inputs(indices)
         images = self.images[indices.to(self.device)]
-        if self.spec.positives == "sphere":
-            return images
-        if self.spec.positives == "augment":
-            key = stream_key(self._key, "view", role)
-            pixels = make_views(images, key, epoch, samples, self.spec.view_options)
-        else:
-            pixels = images.to(torch.float32) / 255
+        key = stream_key(self._key, "view", role)
+        return self._normalised(make_views(images, key, epoch, samples, self.spec.view_options))
+
+    def _normalised(self, pixels: torch.Tensor) -> torch.Tensor:
         return (pixels - self._mean) / self._std
 
     def _sphere_positives(self, indices: torch.Tensor, rows: torch.Tensor, epoch: int) -> torch.Tensor:
