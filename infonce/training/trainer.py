@@ -10,9 +10,10 @@ from infonce.data.inputs import TupleInputs
 from infonce.data.prepared import Prepared
 from infonce.encoders.encoder import encoder_of
 from infonce.errors import ConfigError
-from infonce.spec.run import RunSpec, TrainingOptions
+from infonce.spec.run import RunSpec
 from infonce.training.device import uses_bfloat16
 from infonce.training.history import TrackedLoss
+from infonce.training.optimizer import load_slots, optimizer_of, slots_of
 from infonce.training.pools import step_pool
 from infonce.training.schedule import Batches, learning_rate
 from infonce.training.source import HELD_OUT_PURPOSE, TRAINING_PURPOSE, TupleSource
@@ -104,38 +105,21 @@ class Trainer:
     def saved(self, facts: dict[str, Any]) -> SavedState:
         """Everything that the next step depends on."""
         tensors = {f"encoder/{name}": tensor for name, tensor in self.encoder.state_dict().items()}
-        for index, slots in self.optimizer.state_dict()["state"].items():
-            for slot, value in slots.items():
-                if value is not None:
-                    tensors[f"optimizer/{index}/{slot}"] = value
+        tensors |= {f"optimizer/{name}": tensor for name, tensor in slots_of(self.optimizer).items()}
         return SavedState(tensors, {**facts, "step": self.kept_step})
 
     def restore(self, state: SavedState) -> None:
         """Go on from a saved state."""
-        weights: dict[str, torch.Tensor] = {}
-        slots: dict[int, dict[str, torch.Tensor]] = {}
+        parts: dict[str, dict[str, torch.Tensor]] = {"encoder": {}, "optimizer": {}}
         for name, tensor in state.tensors.items():
-            kind, rest = name.split("/", 1)
-            if kind == "encoder":
-                weights[rest] = tensor
-            else:
-                index, slot = rest.split("/")
-                slots.setdefault(int(index), {})[slot] = tensor
-        self.encoder.load_state_dict(weights)
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": slots})
+            part, rest = name.split("/", 1)
+            parts[part][rest] = tensor
+        self.encoder.load_state_dict(parts["encoder"])
+        load_slots(self.optimizer, parts["optimizer"])
         self.keep_if_finite(int(state.facts["step"]), loss=0.0)
 
     def _copied(self) -> dict[str, torch.Tensor]:
         return {name: tensor.detach().clone() for name, tensor in self.encoder.state_dict().items()}
-
-
-def optimizer_of(options: TrainingOptions, encoder: nn.Module) -> torch.optim.Optimizer:
-    """The optimiser with torch's defaults for what the options do not name."""
-    parameters, rate, decay = encoder.parameters(), options.learning_rate, options.weight_decay
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(parameters, rate, momentum=options.momentum, weight_decay=decay)
-    kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
-    return kind(parameters, rate, weight_decay=decay, fused=True)
 
 
 def weights_of(encoder: nn.Module) -> dict[str, torch.Tensor]:
