@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from infonce import __version__
+from infonce.cluster import commands as cluster
 from infonce.errors import InfonceError
 
 app = typer.Typer(
@@ -19,6 +20,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(cluster.app, name="cluster")
+app.command()(cluster.status)
 
 Spec = Annotated[str, typer.Option(help="the run's settings as JSON, as the workflow logs them")]
 Data = Annotated[Path, typer.Option(help="manifest.json of the prepared data set")]

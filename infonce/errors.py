@@ -19,3 +19,7 @@ class RecordError(InfonceError):
 
 class DeviceError(InfonceError):
     """The device that was asked for is not there."""
+
+
+class ClusterError(InfonceError):
+    """A command of the cluster is missing, refuses or does not answer."""

@@ -21,7 +21,7 @@ def read_config_files(paths: Sequence[Path]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for path in paths:
         check_yaml(path)
-        _lay_over(merged, yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        lay_over(merged, yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     return merged
 
 
@@ -136,10 +136,11 @@ def _value_at(values: Any, key: Key) -> Any:
     return values
 
 
-def _lay_over(base: dict[str, Any], top: Mapping[str, Any]) -> None:
+def lay_over(base: dict[str, Any], top: Mapping[str, Any]) -> None:
+    """Lay `top` over `base`, mapping by mapping; any other value replaces the one below."""
     for key, value in top.items():
         if isinstance(value, Mapping) and isinstance(base.get(key), dict):
-            _lay_over(base[key], value)
+            lay_over(base[key], value)
         else:
             base[key] = value
 
