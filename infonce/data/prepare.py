@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from infonce.data.download import require_complete
 from infonce.data.prepared import Prepared, Source, check_matches, is_complete, load, write
 from infonce.data.raw import RawSplit
 from infonce.data.readers import READERS
@@ -78,7 +79,7 @@ def _sphere(name: str, options: DatasetOptions, raw_folder: Path, progress: bool
 
 
 def _downloaded(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
-    train, held_out = READERS[name](raw_folder, options)
+    train, held_out = READERS[name](require_complete(name, raw_folder), options)
     files = dataset(name).files
     source = {"files": {file.name: {"digest": file.digest, "addresses": file.addresses} for file in files}}
     return *_limited(name, options, train, held_out, progress), source

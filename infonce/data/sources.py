@@ -10,25 +10,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """A file that an archive must hold; others are left in the archive."""
+    """A file that is unpacked; whatever else an archive holds is left in it."""
 
     path: str
-    size: int | None
-    """Bytes; None for the small text files that no reader needs."""
+    size: int
+    """Bytes, fixed by the format and the number of images."""
     digest: str | None = None
     """`sha256:…` or `md5:…`, where one is published."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to fetch: from the first of its addresses that gives the right bytes."""
+    """A file to fetch, from the first of its addresses that gives the right bytes, and what is unpacked of it."""
 
     name: str
+    """Ends in `.tar.gz`, or in `.gz` for a single packed file."""
     addresses: tuple[str, ...]
     size: int
     digest: str
-    members: tuple[Member, ...] = ()
-    """What is unpacked; empty for a file that is read as it is."""
+    members: tuple[Member, ...]
 
 
 _CIFAR_RECORDS = 10_000
@@ -87,30 +87,41 @@ STL10_FILES = (
 
 _FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 
-FASHION_MNIST_FILES = tuple(
-    SourceFile(name, (_FASHION + name,), size, f"sha256:{digest}")
-    for name, size, digest in (
-        (
-            "train-images-idx3-ubyte.gz",
-            26_421_880,
-            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-        ),
-        (
-            "train-labels-idx1-ubyte.gz",
-            29_515,
-            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-        ),
-        (
-            "t10k-images-idx3-ubyte.gz",
-            4_422_102,
-            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-        ),
-        (
-            "t10k-labels-idx1-ubyte.gz",
-            5_148,
-            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-        ),
-    )
+
+def _fashion(name: str, size: int, digest: str, content_size: int, content_digest: str) -> SourceFile:
+    member = Member(name.removesuffix(".gz"), content_size, f"sha256:{content_digest}")
+    return SourceFile(name, (_FASHION + name,), size, f"sha256:{digest}", (member,))
+
+
+FASHION_MNIST_FILES = (
+    _fashion(
+        "train-images-idx3-ubyte.gz",
+        26_421_880,
+        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        16 + 60_000 * 28 * 28,
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    ),
+    _fashion(
+        "train-labels-idx1-ubyte.gz",
+        29_515,
+        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        8 + 60_000,
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    ),
+    _fashion(
+        "t10k-images-idx3-ubyte.gz",
+        4_422_102,
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        16 + 10_000 * 28 * 28,
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    ),
+    _fashion(
+        "t10k-labels-idx1-ubyte.gz",
+        5_148,
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        8 + 10_000,
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
 )
 
 CIFAR10_CLASSES = (
