@@ -181,7 +181,7 @@ def _direct(anchors: torch.Tensor, pool: torch.Tensor, tau: float, excluded: tor
     """The transform summed over the whole pool at every node."""
     size = (len(pool) - (excluded >= 0).double())[:, None]
     blocks = [
-        block.sub_(1).div_(tau).index_put_((pairs[0], pairs[1]), torch.tensor(-torch.inf, dtype=block.dtype))
+        block.sub_(1).div_(tau).index_put_((pairs[0], pairs[1]), block.new_tensor(-torch.inf))
         for _, block, pairs in similarity_blocks(anchors, pool, excluded)
     ]
 

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -229,3 +230,15 @@ def test_a_bad_density_is_refused(density, message):
         empirical_kernel_cross_entropy(GOOD[0], GOOD[2], density, 0.1, [2])
     with pytest.raises(ValueError, match="method"):
         finite_risks(*GOOD, 0.1, [2], method="fast")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_same_numbers():
+    rows = random_embeddings(3, 20, 3000, 8)
+    on_gpu = [torch.from_numpy(x).cuda() for x in rows]
+    exclude = np.arange(20)
+    here, there = (finite_risks(*x, 0.1, [1, 64, 10**6], exclude) for x in (rows, on_gpu))
+    of_search, of_gpu = (kernel_statistics(*x, 0.1, exclude) for x in (rows, on_gpu))
+    np.testing.assert_allclose(there.infonce_difference, here.infonce_difference, rtol=1e-9)
+    np.testing.assert_allclose(of_gpu.chi2, of_search.chi2, rtol=1e-12)
+    np.testing.assert_allclose(of_gpu.pool_influence, of_search.pool_influence, rtol=1e-9, atol=1e-12)

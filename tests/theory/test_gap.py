@@ -148,6 +148,19 @@ def test_the_bracket_closes_on_a_constant_encoder():
         assert lower == upper == math.log1p(1 / k)
 
 
+def test_simple_bounds_by_hand():
+    assert gap.eq8(0.5) == (pytest.approx(math.exp(-4)), pytest.approx(math.exp(4)))
+    assert gap.lemma4(0.5) == 4
+    assert gap.gap_limit(4, 0.5) == pytest.approx(4 + math.log(1.25))
+
+
+def test_equation_8_is_reached_by_a_rare_point():
+    b = np.repeat([[1.0, 0.0]], 5_000, axis=0)
+    b[0] = [-1.0, 0.0]
+    for a, reached, bound in ((b[1:2], "log_q_min", -4), (b[:1], "log_q_max", 4)):
+        assert getattr(kernel_statistics(a, a, b, 0.5), reached)[0] == pytest.approx(bound, abs=0.02)
+
+
 def test_small_temperatures_have_logarithms():
     lower, upper = gap.prop1(64, 1e-3)
     assert lower == pytest.approx(-(2000 - math.log(64)))
