@@ -71,10 +71,10 @@ def _digits(name: str, options: DatasetOptions, raw_folder: Path, progress: bool
 
 def _sphere(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
     sources = []
-    for split in ("train", "held_out"):
+    for split, count in (("train", training_images), ("held_out", held_out_images)):
         key = stream_key(options.split_seed, name, split)
-        points = uniform_points(options.points, options.ambient_dimension, options.norm_sigma, key)
-        sources.append(Source.of_arrays(points, np.full(options.points, -1, dtype=np.int64)))
+        points = uniform_points(count(name, options), options.ambient_dimension, options.norm_sigma, key)
+        sources.append(Source.of_arrays(points, np.full(len(points), -1, dtype=np.int64)))
     return sources[0], sources[1], {"generated": "uniform directions, log-normal norms"}
 
 

@@ -80,7 +80,7 @@ DATASETS: dict[str, DatasetInfo] = {
             unlabelled_images=0,
             positives=("sphere",),
             recipe=None,
-            options=("split_seed", "points", "ambient_dimension", "norm_sigma"),
+            options=("split_seed", "points", "held_out", "ambient_dimension", "norm_sigma"),
             files=(),
             licence="generated, no licence needed",
             citation="Mardia, K. V. and Jupp, P. E. (2000). Directional Statistics. Wiley.",
@@ -205,7 +205,7 @@ def held_out_images(name: str, options: DatasetOptions) -> int:
 def _available(info: DatasetInfo, options: DatasetOptions) -> dict[str, int]:
     """Images of each split before the limit that carries the key's name is applied."""
     if info.image_shape is None:
-        return {"train_limit": options.points, "held_out_limit": options.points}
+        return {"train_limit": options.points, "held_out_limit": options.held_out or options.points}
     if info.held_out_images == 0:
         held_out = options.held_out or _DIGITS_HELD_OUT
         return {"train_limit": info.train_images - held_out, "held_out_limit": held_out}

@@ -26,7 +26,8 @@ class DatasetOptions(Options):
     """How a data set is prepared; most keys matter to one data set only."""
 
     held_out: Count | None = Field(
-        default=None, description="images kept out of training, where the source has no test split"
+        default=None,
+        description="images kept out of training; sphere: held-out points",
     )
     split_seed: int = Field(default=0, ge=0, description="seed of the split into training and held-out images")
     train_limit: Count | None = Field(
@@ -37,7 +38,7 @@ class DatasetOptions(Options):
     )
     labels: Literal["fine", "coarse"] = Field(default="fine", description="CIFAR-100: 100 or 20 classes")
     resize: Count | None = Field(default=None, description="side length that images are resized to")
-    points: Count = Field(default=20_000, description="sphere: points generated for each split")
+    points: Count = Field(default=20_000, description="sphere: points generated for training")
     ambient_dimension: Annotated[Count, Field(ge=2)] = Field(
         default=8, description="sphere: dimension D of the space that holds S^(D-1)"
     )
