@@ -39,7 +39,7 @@ def mean_with_interval(values: pd.Series | np.ndarray | list[float]) -> Mean:
     if n == 0:
         return Mean(math.nan, None, 0)
     spread = float(np.std(finite, ddof=1)) if n >= 2 else 0.0
-    if spread == 0.0:
+    if spread <= 1e-12 * abs(finite.mean()):  # no spread beyond rounding
         return Mean(float(finite.mean()), None, n)
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
     return Mean(float(finite.mean()), quantile * spread / math.sqrt(n), n)

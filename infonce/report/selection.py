@@ -42,15 +42,14 @@ class Selection:
     @cached_property
     def reference(self) -> dict[str, object]:
         """Dimension, tuples and tuple design of most runs: where those vary, figures over k and τ hold them here."""
-        runs = self.usable if len(self.usable) else self.all_runs
-        counts = runs.groupby(list(FIXED)).size() if len(runs) else pd.Series(dtype=int)
-        return dict(zip(FIXED, counts.index[int(counts.argmax())], strict=True)) if len(counts) else {}
+        frames = [self.usable, self.all_runs, self.requested if self.requested is not None else self.all_runs]
+        runs = next((frame for frame in frames if len(frame)), self.all_runs)
+        counts = runs.groupby(list(FIXED)).size()
+        return dict(zip(FIXED, counts.index[int(counts.argmax())], strict=True))
 
     @property
     def reference_text(self) -> str:
         """The held values in words."""
-        if not self.reference:
-            return "no run yet"
         return (
             f"d = {integer(self.reference['dimension'])}, n = {integer(self.reference['tuples'])} "  # type: ignore[arg-type]
             f"{self.reference['tuple_design']} tuples"
@@ -64,7 +63,7 @@ class Selection:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """Usable runs at the reference dimension and n."""
-        return self._at_reference(self.usable)
+        return at_reference(self.usable, self)
 
     @cached_property
     def curves(self) -> pd.DataFrame:
@@ -86,13 +85,15 @@ class Selection:
         """Training of those runs, step by step."""
         return self._of_runs(self.all_history)
 
-    def _at_reference(self, frame: pd.DataFrame) -> pd.DataFrame:
-        for column, value in self.reference.items():
-            frame = frame[frame[column] == value]
-        return frame
-
     def _of_runs(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame[frame["run"].isin(self.runs["run"])]
+
+
+def at_reference(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    """Rows at the selection's reference dimension, n and tuple design."""
+    for column, value in selection.reference.items():
+        frame = frame[frame[column] == value]
+    return frame
 
 
 def selections(tables: Tables, requested: list[dict[str, object]] | None) -> Iterator[Selection]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from infonce.records.schemas import SCHEMAS
 from infonce.report import Tables
+from infonce.report.tabulate import records
 
 EVALUATED = (1, 4, 16, 64, 256, 1024, 4096, 16384, 100_000, 1_000_000)
 
@@ -202,16 +203,19 @@ def _terms(run: dict[str, Any]) -> list[dict[str, Any]]:
     search = math.log(40 / (tau * k) + math.log1p(math.exp(2 / tau) / k))
     largest = math.log(1.8 / tau + 0.1 * math.log(k + 1))
     rows = [
-        ("Finite-k envelope", "Prop 1", "literal", "CE - R", "upper", envelope, gap),
-        ("Finite-k bracket", "Sec. 6", "tight", "CE - R", "upper", math.log(abs(run["q_positive"]) / k + 1e-3), gap),
-        ("Sample term", "Prop 3", "literal", "R - R̂ - 2 Rad", "upper", math.log(12 / tau * sample), None),
-        ("Sample term", "Prop 3", "tight", "R - R̂ - 2 Rad", "upper", math.log(3 * 4 / tau * 0.8 * sample), None),
-        ("Finite search", "Prop 2", "literal", "|CE_k - R|", "upper", search, gap),
-        ("Complexity", "Prop 5", "literal", "Rad", "upper", log_prop5, None),
-        ("Averaged displacement", "Prop 4", "literal", "|ℓ(φ) - ℓ(φ')|", "upper", math.log(4.5 / tau), 0.4),
-        ("Largest displacement", "Eq 18", "literal", "|ℓ(φ) - ℓ(φ')|", "upper", largest, 0.4),
-        ("Norm term", "Lemma 1", "literal", "B_τ", "value", math.log(2 + 1 / min(1, tau)), None),
-        ("Smallest density", "Eq 8", "literal", "min q", "lower", -2 / tau, run["q_min"]),
+        ("Proposition 1", "Prop 1", "literal", "CE - R", "upper", envelope, gap),
+        ("gap bracket", "Sec. 6", "tight", "R - CE", "upper", math.log(abs(run["q_positive"]) / k + 1e-3), None),
+        ("Proposition 3", "Prop 3", "literal", "R - R̂_n - 2 Rad", "upper", math.log(12 / tau * sample), None),
+        ("sample term", "Sec. 6", "tight", "R - R̂_n - 2 Rad", "upper", math.log(9.6 / tau * sample), None),
+        ("Proposition 2", "Prop 2", "literal", "|CE_k - R|", "upper", search, gap),
+        ("Proposition 5", "Prop 5", "literal", "Rad", "upper", log_prop5, None),
+        ("Theorem 1", "Thm 1", "literal", "CE_k", "upper", log_prop5 + 1, None),
+        ("Proposition 4", "Prop 4", "literal", "|ℓ(φ_θ̂) - ℓ(φ_θ_0)|", "upper", math.log(4.5 / tau), 0.4),
+        ("Proposition 4", "Sec. 6", "tight", "|ℓ(φ_θ̂) - ℓ(φ_θ_0)|", "upper", math.log(2.5 / tau), 0.4),
+        ("maximum over negatives", "Eq 18", "literal", "|ℓ(φ_θ̂) - ℓ(φ_θ_0)|", "upper", largest, 0.4),
+        ("B_τ", "Lemma 1", "literal", "B_τ", "value", math.log(2 + 1 / min(1, tau)), None),
+        ("largest norms", "Lemma 1", "measured", "max‖a‖ + max‖p‖ + max‖b‖", "value", math.log(9 + math.log(k)), None),
+        ("smallest density", "Eq 8", "literal", "q_a(b)", "lower", -2 / tau, run["q_min"]),
     ]  # fmt: skip
     return [
         {key: run[key] for key in list(SCHEMAS["terms"].names)[:13]}
@@ -257,3 +261,18 @@ def _history(run: dict[str, Any]) -> list[dict[str, Any]]:
 def changed(tables: Tables, name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Tables:
     """The tables with one of them changed."""
     return replace(tables, **{name: change(getattr(tables, name).copy())})
+
+
+def failed(tables: Tables, run: str, status: str, message: str) -> Tables:
+    """The tables with one run ended without numbers: a row in `runs`, none elsewhere."""
+    results = [field.name for field in SCHEMAS["runs"] if field.metadata[b"kind"] == b"result" and field.nullable]
+    rows = records(tables.runs)
+    for row in rows:
+        if row["run"] == run:
+            row.update(dict.fromkeys(results), status=status, message=message)
+    return Tables(
+        runs=_framed("runs", rows),
+        curves=tables.curves[tables.curves["run"] != run],
+        terms=tables.terms[tables.terms["run"] != run],
+        history=tables.history,
+    )

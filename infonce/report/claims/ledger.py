@@ -11,13 +11,13 @@ from infonce.report.figures import ledger as figures
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table, records
 
-PARTS = ("Prop 2", "Prop 3", "Prop 5")  # what the right side of Theorem 1 adds to the empirical risk
+PARTS = {"Prop 2": 1.0, "Prop 3": 1.0, "Prop 5": 2.0}  # what Theorem 1 adds to the empirical risk, with its factors
 
 
 def answer(selection: Selection) -> Answer:
     """Violations, vacuous bounds, the dominant part of Theorem 1, and how much the tight forms gain."""
     terms = selection.terms
-    bounds = terms[(terms["side"] != "value") & (terms["form"] != "measured")]
+    bounds = terms[terms["side"] != "value"]
     if bounds.empty:
         return not_measured("no bound was evaluated.")
     tested = bounds[bounds["holds"].notna()]
@@ -44,24 +44,31 @@ def answer(selection: Selection) -> Answer:
 
 
 def _theorem(bounds: pd.DataFrame) -> str:
-    """Which part of Theorem 1 is largest, run by run."""
-    literal = bounds[(bounds["form"] == "literal") & (bounds["side"] == "upper")]
-    parts = [literal[literal["equation"].str.startswith(part)].assign(part=part) for part in PARTS]
-    joined = pd.concat(parts)
-    present = [part for part in PARTS if (joined["part"] == part).any()]
-    if len(present) < 2:
-        return "The grid does not hold the parts of Theorem 1 that a ranking needs."
-    joined = joined.assign(size=figures.log_values(joined))
-    largest = joined.sort_values("size").groupby("run").tail(1)["part"].value_counts()
-    absent = [part for part in PARTS if part not in present]
-    without = f" ({fmt.listing(absent)} not evaluated)" if absent else ""
-    often = fmt.share(int(largest.iloc[0]), int(largest.sum()))
-    return f"The largest part of Theorem 1 is {largest.index[0]} in {often} runs{without}."
+    """By how much Theorem 1 is vacuous, and which of its parts is largest, run by run."""
+    whole = bounds[(bounds["equation"] == "Thm 1") & (bounds["form"] == "literal")]
+    sentences = []
+    if len(whole):
+        vacuous = whole[whole["vacuous"]]
+        over = (figures.log_values(vacuous) - (2 / vacuous["temperature"]).map(math.log)).dropna()
+        factor = f", where known by a median factor of {fmt.from_logarithm(float(over.median()))}" if len(over) else ""
+        sentences.append(f"Theorem 1 itself is vacuous in {fmt.share(len(vacuous), len(whole))} runs{factor}.")
+    literal = bounds[(bounds["form"] == "literal") & bounds["equation"].isin(PARTS) & bounds["assumptions_met"]]
+    parts = literal.assign(size=figures.log_values(literal) + literal["equation"].map(PARTS).map(math.log))
+    parts = parts.dropna(subset="size")
+    absent = [part for part in PARTS if not (parts["equation"] == part).any()]
+    if len(absent) < 2:
+        largest = parts.sort_values("size").groupby("run").tail(1)["equation"].value_counts()
+        often = fmt.share(int(largest.iloc[0]), int(largest.sum()))
+        sentences.append(f"The largest of its evaluated parts is {largest.index[0]} in {often} runs.")
+    if absent:
+        sentences.append(f"{fmt.listing(absent)} could not be evaluated with assumptions met.")
+    return " ".join(sentences)
 
 
 def _gain(bounds: pd.DataFrame) -> str:
     """Literal against tight, for the same quantity, side and run."""
     sized = bounds.assign(size=figures.log_values(bounds))
+    sized = sized[sized["assumptions_met"] & ~sized["clipped"]]
     keys = ["run", "quantity", "side"]
     pairs = sized[sized["form"] == "literal"].merge(sized[sized["form"] == "tight"], on=keys, suffixes=("", "_tight"))
     ratio = (pairs["size"] - pairs["size_tight"]).dropna()

@@ -80,7 +80,7 @@ def limits(selection: Selection) -> list[str]:
         "The runs of one temperature differ in k and seed only; a correlation over few runs is uncertain, and no "
         "interval is "
         "given for it.",
-        "Class labels judge recall and kNN accuracy; with `augment` positives the encoder never saw a label.",
+        "Class labels judge recall and kNN accuracy; with augmented views as positives the encoder never saw a label.",
         *seed_limits(selection),
     ]
 

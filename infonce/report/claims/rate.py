@@ -52,7 +52,8 @@ def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean)
         else f"the same in {slope.n} seeds"
     )
     off = (fitted["measured"] / fitted["predicted"] - 1).abs().max()
-    older = "" if slope.lower <= -0.5 <= slope.upper else ", away from the −1/2 of the older rate 1/√k"
+    near_half = slope.lower - TOLERANCE <= -0.5 <= slope.upper + TOLERANCE
+    older = "" if near_half else ", away from the −1/2 of the older rate 1/√k"
     return (
         f"slope {fmt.plus_minus(slope.value, slope.half_width)} ({interval}; single runs "
         f"{fmt.span(fitted['slope'], 4)}){older}, fitted over k ≥ {fmt.integer(fitted['from_k'].min())} or later in "

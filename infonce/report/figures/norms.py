@@ -9,14 +9,14 @@ from infonce.report.format import integer, temperature
 from infonce.report.selection import Selection
 from infonce.report.style import Drawing, at_values, legend_below, lines, panels
 
-LEMMA = "Lemma 1"
+NORM_TERM, LARGEST = "B_τ", "largest norms"
 
 
-def norm_terms(selection: Selection) -> pd.DataFrame:
-    """One row a run with B_τ: its logarithm in `log`."""
+def norm_terms(selection: Selection, term: str = NORM_TERM) -> pd.DataFrame:
+    """One row a run with B_τ, or with the sum of the largest norms: its logarithm in `log`."""
     terms = selection.terms
-    rows = terms[terms["equation"].str.startswith(LEMMA) & (terms["form"] != "tight")]
-    return rows.assign(log=log_values(rows)).dropna(subset="log").drop_duplicates("run")
+    rows = terms[terms["term"] == term]
+    return rows.assign(log=log_values(rows)).dropna(subset="log")
 
 
 def norms(selection: Selection) -> Drawing:

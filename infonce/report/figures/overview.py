@@ -6,8 +6,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from infonce.report import grid
 from infonce.report.format import integer, temperature
-from infonce.report.selection import Selection
+from infonce.report.selection import Selection, at_reference
 from infonce.report.style import Drawing, mean_over, panels
 from infonce.report.tabulate import records
 
@@ -24,6 +25,7 @@ def overview(selection: Selection) -> Drawing:
     runs = selection.runs
     cells = [mean_over(runs, ["negatives", "temperature"], name).assign(quantity=name) for name in QUANTITIES]
     data = pd.concat(cells, ignore_index=True)
+    data = _with_empty_cells(data, selection)
     best = data[data["quantity"] == "cross_entropy"].nsmallest(1, "mean")
     lowest = "".join(
         f" Cross-entropy is lowest, {row['mean']:.3g} nats, at k = {integer(row['negatives'])} and "
@@ -44,6 +46,14 @@ def overview(selection: Selection) -> Drawing:
     )
 
 
+def _with_empty_cells(data: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    """Cells of which every run is missing or failed stand in the data with n = 0."""
+    wanted = at_reference(grid.cells(selection), selection)[["negatives", "temperature"]].drop_duplicates()
+    wanted = wanted.merge(pd.DataFrame({"quantity": list(QUANTITIES)}), how="cross")
+    whole = wanted.merge(data, how="left", on=["negatives", "temperature", "quantity"])
+    return whole.fillna({"n": 0}).astype({"n": int})
+
+
 def _seeds_text(data: pd.DataFrame) -> str:
     counts = sorted(data["n"].unique())
     if len(counts) <= 1:
@@ -59,8 +69,8 @@ def _draw(data: pd.DataFrame) -> Figure:
 
 
 def _heatmap(ax: Axes, cells: pd.DataFrame, title: str, most: int) -> None:
-    means = cells.pivot_table(index="temperature", columns="negatives", values="mean")
-    counts = cells.pivot_table(index="temperature", columns="negatives", values="n")
+    means = cells.pivot_table(index="temperature", columns="negatives", values="mean", dropna=False)
+    counts = cells.pivot_table(index="temperature", columns="negatives", values="n", dropna=False)
     size = 8.5 if means.shape[1] <= 6 else 6.5
     notes = np.array(
         [

@@ -120,4 +120,5 @@ function select(place, body, text) {
   place.querySelector(".matches").textContent = words.length ? `${matches} of ${body.rows.length} rows` : "";
 }
 
+if (matchMedia("(max-width: 60rem)").matches) document.querySelector("nav details").open = false;
 if (selections.length) show(0).then(follow);

@@ -1,0 +1,180 @@
+"""Every answer is computed: perturb the tables and the sentence and its verdict change."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from infonce.report import Tables
+from infonce.report.claims import CLAIMS, averaging, gap, ledger, norms, quality, rate, search, stopping, temperature
+from infonce.report.claims.claim import Answer, Claim, Verdict
+from infonce.report.selection import Selection, selections
+from tests.report.model import changed, make_tables, specs
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return make_tables(specs(positives=("class",)))
+
+
+def only(tables: Tables) -> Selection:
+    (selection,) = selections(tables, None)
+    return selection
+
+
+def answered(claim: Claim, tables: Tables) -> Answer:
+    return claim.answer(only(tables))
+
+
+def test_the_rate_of_the_model_is_found(tables: Tables) -> None:
+    answer = answered(rate.CLAIM, tables)
+    assert answer.verdict is Verdict.SUPPORTED
+    assert "slope −1.00" in answer.sentence or "slope −0.99" in answer.sentence
+    assert "all 40 runs" in answer.sentence
+    assert "hold" in answer.sentence
+    assert "violated" not in answer.sentence
+
+
+def half_slope(curves: pd.DataFrame) -> pd.DataFrame:
+    difference = curves["first_order"] * np.sqrt(curves["risk_negatives"])
+    return curves.assign(difference=difference)
+
+
+def test_a_rate_of_one_half_is_told(tables: Tables) -> None:
+    answer = answered(rate.CLAIM, changed(tables, "curves", half_slope))
+    assert answer.verdict is Verdict.NOT_SUPPORTED
+    assert "do not support the rate 1/k" in answer.sentence
+    assert "slope −0.5" in answer.sentence
+    assert "away from the −1/2" not in answer.sentence, answer.sentence
+
+
+def test_one_point_outside_the_bracket_is_told(tables: Tables) -> None:
+    def push(curves: pd.DataFrame) -> pd.DataFrame:
+        first = curves.index[curves["risk_loss"] == "infonce"][0]
+        curves.loc[first, "bracket_upper"] = curves.loc[first, "difference"] - 0.1
+        return curves
+
+    answer = answered(rate.CLAIM, changed(tables, "curves", push))
+    assert answer.verdict is Verdict.PARTLY
+    assert "bracket is violated at 1 of 400 points" in answer.sentence
+    assert "Proposition 1 holds" in answer.sentence
+
+
+def test_the_range_of_the_fit_comes_from_the_coefficients_not_from_the_risks(tables: Tables) -> None:
+    answer = answered(
+        rate.CLAIM, changed(tables, "curves", lambda curves: curves.assign(second_order=curves["first_order"]))
+    )
+    assert answer.verdict is Verdict.NOT_MEASURED
+    assert "not reached" in answer.sentence
+
+
+def test_one_seed_gives_no_interval() -> None:
+    answer = answered(rate.CLAIM, make_tables(specs(positives=("class",), seeds=(0,))))
+    assert "1 seed, no interval" in answer.sentence
+    assert "±" not in answer.sentence
+
+
+def violate_eq8(runs: pd.DataFrame) -> pd.DataFrame:
+    runs.loc[0, "q_max"] = np.exp(2.1 / runs.loc[0, "temperature"])
+    return runs
+
+
+def flip(column: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    return lambda frame: frame.assign(**{column: -frame[column]})
+
+
+def shifted_search(curves: pd.DataFrame) -> pd.DataFrame:
+    return curves.assign(finite_cross_entropy=curves["risk"] + 1e-6 * curves["risk_negatives"])
+
+
+def broken_bound(terms: pd.DataFrame) -> pd.DataFrame:
+    terms["holds"] = terms["holds"].astype(object)
+    terms.loc[terms["equation"] == "Prop 2", "holds"] = False
+    return terms
+
+
+def growing_gap(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs.assign(generalisation_gap=runs["negatives"] * (1 + 0.001 * runs["seed"]))
+
+
+def level_gap(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs.assign(generalisation_gap=1 + 0.01 * runs["seed"])
+
+
+def growing_average(terms: pd.DataFrame) -> pd.DataFrame:
+    at = terms["term"] == "Proposition 4"
+    return terms.assign(log_value=terms["log_value"].where(~at, np.log(terms["negatives"])))
+
+
+def rising_norm(terms: pd.DataFrame) -> pd.DataFrame:
+    at = terms["term"] == "B_τ"
+    return terms.assign(log_value=terms["log_value"].where(~at, terms["temperature"]))
+
+
+def shrinking_gap(history: pd.DataFrame) -> pd.DataFrame:
+    return history.assign(held_out_loss=history["training_loss"] - history["displacement"])
+
+
+def reversed_quality(runs: pd.DataFrame) -> pd.DataFrame:
+    names = ["recall_at_1", "recall_at_10", "knn_accuracy", "mean_average_precision"]
+    return runs.assign(**{name: 1 - runs[name] for name in names})
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "change", "verdict", "words"),
+    [
+        (temperature.CLAIM, "runs", violate_eq8, Verdict.NOT_SUPPORTED, "leaves the range of Eq 8 in 1"),
+        (temperature.CLAIM, "runs", flip("kl"), Verdict.NOT_SUPPORTED, "none of 10 series"),
+        (search.CLAIM, "curves", shifted_search, Verdict.NOT_SUPPORTED, "in none of 40 runs"),
+        (search.CLAIM, "terms", broken_bound, Verdict.NOT_SUPPORTED, "violated in 40 of 40"),
+        (gap.CLAIM, "runs", growing_gap, Verdict.NOT_SUPPORTED, "still moving, with 0 outside the interval, at all 4"),
+        (gap.CLAIM, "runs", level_gap, Verdict.SUPPORTED, "at all 4 temperatures"),
+        (averaging.CLAIM, "terms", growing_average, Verdict.NOT_SUPPORTED, "changes by 5.55"),
+        (norms.CLAIM, "terms", rising_norm, Verdict.NOT_SUPPORTED, "rising in none of 10 series"),
+        (ledger.CLAIM, "terms", broken_bound, Verdict.NOT_SUPPORTED, "(Prop 2)"),
+        (stopping.CLAIM, "history", shrinking_gap, Verdict.NOT_SUPPORTED, "0.5 or more in none of 40 runs"),
+        (quality.CLAIM, "runs", reversed_quality, Verdict.NOT_SUPPORTED, "negative for none of"),
+    ],
+)
+def test_sentences_follow_the_tables(
+    tables: Tables,
+    claim: Claim,
+    table: str,
+    change: Callable[[pd.DataFrame], pd.DataFrame],
+    verdict: Verdict,
+    words: str,
+) -> None:
+    before, after = answered(claim, tables), answered(claim, changed(tables, table, change))
+    assert after.verdict is verdict
+    assert words in after.sentence
+    assert words not in before.sentence
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.slug)
+def test_a_claim_without_data_says_so(tables: Tables, claim: Claim) -> None:
+    empty = replace(tables, **{name: getattr(tables, name).iloc[:0] for name in ("runs", "curves", "terms", "history")})
+    requested = specs(positives=("class",), negatives=(4,), temperatures=(0.5,))
+    (selection,) = selections(empty, requested)
+    answer = claim.answer(selection)
+    assert answer.verdict is Verdict.NOT_MEASURED
+    assert "Not measured" in answer.sentence
+    assert claim.drawings(selection) == []
+    assert all(not table.rows for table in claim.tables(selection))
+    claim.limits(selection)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.slug)
+def test_no_sentence_prints_nan_or_an_empty_interval(claim: Claim) -> None:
+    for seeds in ((0,), (0, 1), (0, 1, 2)):
+        sentence = answered(claim, make_tables(specs(positives=("class",), seeds=seeds))).sentence
+        assert "nan" not in sentence.lower()
+        assert "± 0 " not in sentence
+        assert "±–" not in sentence
+
+
+def test_a_claim_of_dcl_speaks_of_its_own_risk() -> None:
+    answer = answered(rate.CLAIM, make_tables(specs(positives=("class",), losses=("dcl",))))
+    assert "R̃(k) − CE" in answer.sentence
+    assert "Eq 11 holds" in answer.sentence
