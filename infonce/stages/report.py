@@ -15,7 +15,7 @@ def run(config_json: str, partial: bool) -> None:
     runs = expand(config)
     if partial:
         collection = collect(runs, results / "runs", partial=True)
-        tables = Tables(**collection.tables)
+        tables = Tables.from_arrow(collection.tables)
         for token in collection.missing:
             print(f"missing: {token}; log: {results / 'logs' / 'train' / token}.log")
         print(f"{len(runs) - len(collection.missing)} of {len(runs)} runs are there")
