@@ -1,54 +1,85 @@
-"""The optimiser of a run, and its state as named tensors."""
+"""The optimiser of a run: torch's own update rules, with a state that is nothing but named tensors.
+
+The rules are called as functions: the classes of torch.optim import the compiler at their first step, which takes
+longer than a small run trains.
+"""
 
 import torch
-from torch import nn
+from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 from infonce.spec.run import TrainingOptions
 
-__all__ = ["load_slots", "optimizer_of", "slots_of"]
+__all__ = ["Optimizer"]
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
-def optimizer_of(options: TrainingOptions, encoder: nn.Module) -> torch.optim.Optimizer:
-    """The optimiser with torch's defaults for what the options do not name."""
-    _spare_the_compiler()
-    parameters, rate, decay = encoder.parameters(), options.learning_rate, options.weight_decay
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(parameters, rate, momentum=options.momentum, weight_decay=decay, fused=True)
-    kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
-    return kind(parameters, rate, weight_decay=decay, fused=True)
+class Optimizer:
+    """Adam, AdamW (decoupled weight decay) or SGD with momentum, on the `.grad` of the parameters.
 
-
-def slots_of(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """What the optimiser remembers of each parameter, by `index/slot`."""
-    return {
-        f"{index}/{slot}": value
-        for index, slots in optimizer.state_dict()["state"].items()
-        for slot, value in slots.items()
-        if value is not None
-    }
-
-
-def load_slots(optimizer: torch.optim.Optimizer, slots: dict[str, torch.Tensor]) -> None:
-    """Put back what `slots_of` gave."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, value in slots.items():
-        index, slot = name.split("/")
-        like = parameters[int(index)]
-        if value.shape == like.shape:
-            # In the parameter's memory format: a fused kernel walks through both in the order of their storage.
-            value = torch.empty_like(like).copy_(value)
-        state.setdefault(int(index), {})[slot] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
-def _spare_the_compiler() -> None:
-    """Keep torch.optim from importing torch._dynamo, which takes longer than a small run.
-
-    It does so only to exempt these methods from compilation, and an optimiser is never compiled here.
+    `slots` holds what is remembered of each parameter, in the parameter's memory format.
     """
-    kind = torch.optim.Optimizer
-    for method in (kind.add_param_group, kind.state_dict, kind.load_state_dict):
-        plain = getattr(method, "__wrapped__", None)
-        if plain is not None and not hasattr(plain, "__dynamo_disable"):
-            setattr(plain, "__dynamo_disable", plain)  # noqa: B010 - a name that mypy does not know
+
+    def __init__(self, options: TrainingOptions, parameters: list[torch.nn.Parameter]) -> None:
+        """Nothing is remembered yet."""
+        self.options, self.parameters = options, parameters
+        names = ["momentum"] if options.optimizer == "sgd" else ["mean", "mean_square"]
+        self.slots = {name: [torch.zeros_like(parameter) for parameter in parameters] for name in names}
+        self._steps = [torch.zeros((), device=parameter.device) for parameter in parameters]
+
+    def clear(self) -> None:
+        """Forget the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Move the parameters once."""
+        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        decay = self.options.weight_decay
+        if self.options.optimizer == "sgd":
+            # With buffers of zeros the first step is torch's own: momentum·0 + gradient.
+            sgd(
+                list(self.parameters),
+                gradients,
+                list(self.slots["momentum"]),
+                fused=True,
+                weight_decay=decay,
+                momentum=self.options.momentum,
+                lr=learning_rate,
+                dampening=0.0,
+                nesterov=False,
+                maximize=False,
+            )
+            return
+        adam(
+            list(self.parameters),
+            gradients,
+            self.slots["mean"],
+            self.slots["mean_square"],
+            [],
+            self._steps,
+            fused=True,
+            amsgrad=False,
+            beta1=BETA_1,
+            beta2=BETA_2,
+            lr=learning_rate,
+            weight_decay=decay,
+            decoupled_weight_decay=self.options.optimizer == "adamw",
+            eps=EPSILON,
+            maximize=False,
+        )
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything remembered, by name."""
+        named = {f"{name}/{index}": value for name, values in self.slots.items() for index, value in enumerate(values)}
+        return {**named, "steps": torch.stack(self._steps)}
+
+    def restore(self, state: dict[str, torch.Tensor]) -> None:
+        """Put back what `state` gave."""
+        for name, values in self.slots.items():
+            for index, value in enumerate(values):
+                value.copy_(state[f"{name}/{index}"])
+        for own, saved in zip(self._steps, state["steps"], strict=True):
+            own.copy_(saved)

@@ -13,7 +13,7 @@ from infonce.errors import ConfigError
 from infonce.spec.run import RunSpec
 from infonce.training.device import uses_bfloat16
 from infonce.training.history import TrackedLoss
-from infonce.training.optimizer import load_slots, optimizer_of, slots_of
+from infonce.training.optimizer import Optimizer
 from infonce.training.pools import step_pool
 from infonce.training.schedule import Batches, learning_rate
 from infonce.training.source import HELD_OUT_PURPOSE, TRAINING_PURPOSE, TupleSource
@@ -59,8 +59,8 @@ class Trainer:
         held_out = TupleSource(TupleInputs("held_out", self.prepared, spec, device, HELD_OUT_PURPOSE), fixed=True)
         self.training_loss = TrackedLoss(self.source, self.embedder, spec)
         self.held_out_loss = TrackedLoss(held_out, self.embedder, spec)
-        self.optimizer = optimizer_of(self.options, self.encoder)
         self.parameters = list(self.encoder.parameters())
+        self.optimizer = Optimizer(self.options, self.parameters)
         self.initial_parameters = [parameter.detach().clone() for parameter in self.parameters]
         if self.options.compile:
             compiled_or_eager(self.embedder, self.source.pool(torch.arange(2, device=device), 0), self.notes)
@@ -71,13 +71,11 @@ class Trainer:
         rows = rows.to(self.device)
         epoch = epoch if self.options.tuples_drawn == "each_epoch" else 0
         pool = step_pool(self.source, rows, epoch, self.options.pool, self.spec.seed, step)
-        self.optimizer.zero_grad()
+        self.optimizer.clear()
         losses = backward(self.embedder, self.source, rows, epoch, pool, self.spec)
         if self.options.gradient_clip is not None:
             nn.utils.clip_grad_norm_(self.parameters, self.options.gradient_clip)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.options, step)
-        self.optimizer.step()
+        self.optimizer.step(learning_rate(self.options, step))
         return float(losses.mean())
 
     def keep_if_finite(self, step: int, loss: float) -> str | None:
@@ -105,7 +103,7 @@ class Trainer:
     def saved(self, facts: dict[str, Any]) -> SavedState:
         """Everything that the next step depends on."""
         tensors = {f"encoder/{name}": tensor for name, tensor in self.encoder.state_dict().items()}
-        tensors |= {f"optimizer/{name}": tensor for name, tensor in slots_of(self.optimizer).items()}
+        tensors |= {f"optimizer/{name}": tensor for name, tensor in self.optimizer.state().items()}
         return SavedState(tensors, {**facts, "step": self.kept_step})
 
     def restore(self, state: SavedState) -> None:
@@ -115,7 +113,7 @@ class Trainer:
             part, rest = name.split("/", 1)
             parts[part][rest] = tensor
         self.encoder.load_state_dict(parts["encoder"])
-        load_slots(self.optimizer, parts["optimizer"])
+        self.optimizer.restore(parts["optimizer"])
         self.keep_if_finite(int(state.facts["step"]), loss=0.0)
 
     def _copied(self) -> dict[str, torch.Tensor]:

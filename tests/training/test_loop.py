@@ -5,6 +5,7 @@ import multiprocessing
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_history_has_the_columns_of_its_table(result):
     assert [row["step"] for row in result.history] == [0, 4, 8, 12]
     assert [row["epoch"] for row in result.history] == [0, 4 / 3, 8 / 3, 4]
     for row in result.history:
-        assert [*row] == [name for name in columns_of_kind(HISTORY, "result")]
+        assert [*row] == columns_of_kind(HISTORY, "result")
     assert result.history[0]["displacement"] == 0
     assert result.history[-1]["displacement"] == result.displacement
     losses = [row["training_loss"] for row in result.history]
@@ -113,8 +114,16 @@ def test_whatever_the_global_generators_hold(digits, make_spec):
 
 @pytest.mark.parametrize(
     "training",
-    [{"pool": 30}, {"tuples_drawn": "each_epoch"}, {"optimizer": "sgd"}, {"schedule": "cosine"}, {"gradient_clip": 0.01}]
-    + [{"weight_decay": 0.5}, {"batch_size": 16}, {"learning_rate": 0.01}],
+    [
+        {"pool": 30},
+        {"tuples_drawn": "each_epoch"},
+        {"optimizer": "sgd"},
+        {"schedule": "cosine"},
+        {"gradient_clip": 0.01},
+        {"weight_decay": 0.5},
+        {"batch_size": 16},
+        {"learning_rate": 0.01},
+    ],
     ids=str,
 )
 def test_each_option_changes_the_weights(training, digits, make_spec, result):
@@ -178,9 +187,7 @@ def black_images(digits):
     def blank(split):
         return Split(np.zeros_like(np.asarray(split.images)), np.asarray(split.labels))
 
-    return Prepared(
-        "black", digits.classes, blank(digits.train), blank(digits.held_out), (0.0,), (1.0,), "digest", {}
-    )
+    return Prepared("black", digits.classes, blank(digits.train), blank(digits.held_out), (0.0,), (1.0,), "digest", {})
 
 
 @pytest.mark.parametrize("head", ["normalize", "lift"])
@@ -200,7 +207,7 @@ def test_pools_that_cannot_be(digits, make_spec):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_gpu_that_is_not_there_stops_at_once(digits, make_spec):
-    with pytest.raises(DeviceError, match="no GPU is seen on .*Request a GPU"):
+    with pytest.raises(DeviceError, match=r"no GPU is seen on .*Request a GPU"):
         train(make_spec(), digits, "cuda")
 
 
@@ -240,7 +247,7 @@ def _train_in_little_memory(folder, spec_json, queue):
     from infonce.data.prepared import load
     from infonce.spec.run import RunSpec
 
-    in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + 300 * 2**20,) * 2)
     result = train(RunSpec.model_validate_json(spec_json), load(folder), "cpu", progress=False)
     queue.put((result.status, result.message, result.steps))
@@ -256,5 +263,3 @@ def test_exhausted_memory_is_a_status_with_the_keys_to_lower(digits_folder, make
     process.join()
     assert status == "out_of_memory" and steps == 0
     assert "lower training.batch_size" in message
-
-

@@ -65,9 +65,7 @@ def test_collapsed_encoder(k):
 
 def test_without_gradients_there_are_none():
     anchors, positives, pool, negatives = problem()
-    result = pooled_loss(
-        anchors, positives[:7], pool, lambda part: negatives[part], 30, 0.1, "dcl", gradients=False
-    )
+    result = pooled_loss(anchors, positives[:7], pool, lambda part: negatives[part], 30, 0.1, "dcl", gradients=False)
     assert result.losses.abs().sum() > 0
     assert not result.pool.any()
 
@@ -90,9 +88,7 @@ class LargestTensor(TorchDispatchMode):
 def test_no_tensor_grows_with_batch_times_negatives():
     """Batch 256, k = 65,536, d = 128: gathered embeddings would take 8 GiB, and a matrix of logits 64 MiB."""
     batch, k, dimension = 256, 65_536, 128
-    anchors, positives, pool = (
-        unit_rows(count, dimension, count, torch.float32) for count in (batch, batch, k)
-    )
+    anchors, positives, pool = (unit_rows(count, dimension, count, torch.float32) for count in (batch, batch, k))
     generator = torch.Generator().manual_seed(0)
     with LargestTensor() as largest:
         result = pooled_loss(

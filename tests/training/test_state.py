@@ -1,6 +1,5 @@
 """Preemption: killed runs end with the same bytes, damaged states are seen, and two jobs do not meet."""
 
-import json
 import logging
 import multiprocessing
 import os
@@ -14,16 +13,11 @@ import torch
 
 from infonce.data.prepared import load
 from infonce.errors import RecordError
-from infonce.spec.run import RunSpec
 from infonce.training.loop import train
 from infonce.training.state import SavedState, StateKeeper, decode, discard_state, encode, state_file
+from tests.training.preempted import final_bytes, train_to_file
 
 KEEP_ALWAYS = 0.0  # minutes
-
-
-def final_bytes(result):
-    weights = b"".join(result.final[name].numpy().tobytes() for name in sorted(result.final))
-    return weights + json.dumps(result.history).encode()
 
 
 @pytest.fixture
@@ -82,13 +76,13 @@ def test_every_optimiser_resumes_with_the_same_bytes(changes, digits, make_spec,
 
 def test_batch_statistics_resume_too(photographs, make_spec, tmp_path, monkeypatch):
     spec = make_spec(
-        {"steps": 3, "batch_size": 8, "history_points": 1},
+        {"steps": 2, "batch_size": 8, "history_points": 1},
         encoder="resnet18",
         encoder_options={"normalization": "batch", "projection": "none"},
         tuples=48,
         negatives=1,
     )
-    stop_after(monkeypatch, 2)
+    stop_after(monkeypatch, 1)
     with pytest.raises(SystemExit):
         train(spec, photographs, "cpu", progress=False, state_path=tmp_path / "state")
     monkeypatch.undo()
@@ -195,51 +189,38 @@ def test_states_are_kept_at_their_interval(tmp_path):
     assert len(made) == 1
 
 
-def _train_to_file(folder, spec_json, path):
-    torch.set_num_threads(1)
-    result = train(
-        RunSpec.model_validate_json(spec_json),
-        load(folder),
-        "cpu",
-        progress=False,
-        state_path=path / "state",
-        state_minutes=KEEP_ALWAYS,
-    )
-    (path / "attempts").write_text(str(result.attempts))
-    (path / "bytes").write_bytes(final_bytes(result))
-
-
 def test_kill_9_twenty_times_ends_with_the_same_bytes(digits_folder, make_spec, tmp_path):
     spec = make_spec({"steps": 60, "history_points": 6}, negatives=32)
     whole = final_bytes(train(spec, load(digits_folder), "cpu", progress=False))
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["infonce.training.loop"])
-    moments = random.Random(0)
+    context.set_forkserver_preload(["tests.training.preempted"])
+    moments, durations, attempts = random.Random(0), [], []
 
     def start():
-        process = context.Process(target=_train_to_file, args=(digits_folder, spec.model_dump_json(), tmp_path))
+        process = context.Process(target=train_to_file, args=(digits_folder, spec.model_dump_json(), tmp_path))
         process.start()
         return process
 
-    began = time.monotonic()
-    start().join()
-    duration = time.monotonic() - began
-    kills, attempts = 0, [int((tmp_path / "attempts").read_text())]
-    while kills < 20:
-        if (tmp_path / "bytes").exists():  # it came to its end before the kill: check it and train from the start
-            assert (tmp_path / "bytes").read_bytes() == whole
-            (tmp_path / "bytes").unlink()
-            attempts.append(int((tmp_path / "attempts").read_text()))
-            discard_state(tmp_path / "state")
-        process = start()
-        process.join(moments.uniform(0, duration))
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-            kills += 1
-    if not (tmp_path / "bytes").exists():
-        process = start()
-        process.join()
+    def check_the_end():
+        assert (tmp_path / "bytes").read_bytes() == whole
+        (tmp_path / "bytes").unlink()
         attempts.append(int((tmp_path / "attempts").read_text()))
-    assert (tmp_path / "bytes").read_bytes() == whole
-    assert max(attempts) > 1, "no kill came after a first state was kept"
+        discard_state(tmp_path / "state")
+
+    for _ in range(2):  # the first also waits for the server that the others are forked from
+        began = time.monotonic()
+        start().join()
+        durations.append(time.monotonic() - began)
+        check_the_end()
+    kills = 0
+    while kills < 20:
+        process = start()
+        process.join(moments.uniform(0, 0.7 * durations[1]))
+        process.kill()
+        process.join()
+        kills += process.exitcode == -signal.SIGKILL
+        if (tmp_path / "bytes").exists():
+            check_the_end()  # and from the beginning
+    start().join()
+    check_the_end()
+    assert max(attempts) > 3, "hardly a kill came after a state was kept"

@@ -43,9 +43,7 @@ def test_equals_embedding_each_negative_by_itself(data, changes, epoch, make_spe
     anchors = encoder(inputs.anchor_inputs(rows, epoch).double())
     positives = encoder(inputs.positive_inputs(rows, epoch).double())
     each = encoder(inputs.pool_inputs(negatives.flatten(), epoch).double()).view(len(rows), 3, -1)
-    values = LOSSES[spec.loss](
-        (anchors * positives).sum(1), (anchors[:, None] * each).sum(2), spec.temperature
-    )
+    values = LOSSES[spec.loss]((anchors * positives).sum(1), (anchors[:, None] * each).sum(2), spec.temperature)
     values.mean().backward()
     assert torch.allclose(losses, values, atol=1e-10)
     for gradient, parameter in zip(found, encoder.parameters(), strict=True):
