@@ -17,6 +17,8 @@ from infonce.spec.run import (
 )
 from infonce.spec.values import Count, Number, Seed, Temperature, to_list
 
+# Snakemake reads braces in a path as a wildcard.
+Folder = Annotated[str, Field(min_length=1, pattern=r"^[^{}\x00-\x1f]+$")]
 Names = Annotated[list[str], BeforeValidator(to_list), Field(min_length=1)]
 
 
@@ -121,5 +123,5 @@ class Config(Axes):
     evaluation: EvaluationOptions = EvaluationOptions()
     downloads: Downloads = Downloads()
     resources: Resources = Resources()
-    data_folder: str = Field(default="data", min_length=1, description="raw and prepared data")
-    results_folder: str = Field(default="results", min_length=1, description="everything the workflow makes")
+    data_folder: Folder = Field(default="data", description="raw and prepared data")
+    results_folder: Folder = Field(default="results", description="everything the workflow makes")
