@@ -24,9 +24,9 @@ FOLDER = Path("/run/infonce-test-cluster")
 # The inner `srun` of a job reads its settings from the standard place only.
 SETTINGS = Path("/etc/slurm")
 MARK = "# written by the tests of infonce; removed when their cluster stops\n"
-CPUS = 4
-GPUS = 2
-MEMORY_MIB = 8000
+CPUS = 8  # more than the machine may have: jobs of the tests wait more than they compute
+GPUS = 6
+MEMORY_MIB = 64_000  # more than the machine has; nothing enforces it
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "munged", "mungekey")
 DAEMONS = ("slurmd", "slurmctld", "munged")  # in the order in which they stop
@@ -62,7 +62,7 @@ MpiDefault=none
 MailProg=/bin/true
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
-NodeName=localhost NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:h200:{gpus}
+NodeName=localhost NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:h200:{gpus} Feature=h200,avx512
 PartitionName=cpu Nodes=localhost Default=YES MaxTime=1-0 State=UP
 PartitionName=gpu Nodes=localhost MaxTime=1-0 State=UP
 """
@@ -100,7 +100,7 @@ def up() -> None:
     for number in range(GPUS):
         os.mknod(FOLDER / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     _write_settings()
-    _run("mungekey", "--create", f"--keyfile={FOLDER}/munge.key")
+    run("mungekey", "--create", f"--keyfile={FOLDER}/munge.key")
     start_munged()
     start_controller()
     _start("slurmd", "slurmd", "-N", "localhost")
@@ -220,7 +220,8 @@ def _output(*command: str) -> str:
     return result.stdout
 
 
-def _run(*command: str) -> None:
+def run(*command: str) -> None:
+    """A command of Slurm or munge, which must succeed."""
     subprocess.run(["timeout", "20", *command], check=True, env={**os.environ, "PATH": _path()})
 
 

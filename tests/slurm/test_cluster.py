@@ -1,0 +1,19 @@
+"""The tests' own cluster: what it listens on, and that nothing of it is left."""
+
+import ipaddress
+
+import psutil
+
+from tests.slurm import cluster as one_node
+
+
+def test_everything_listens_on_the_loopback_address_only(cluster):
+    daemons = {process.pid: process.name() for process in one_node.processes()}
+    assert set(one_node.DAEMONS) <= set(daemons.values())
+    listening = [
+        (daemons[connection.pid], connection.laddr.ip)
+        for connection in psutil.net_connections(kind="inet")
+        if connection.pid in daemons and connection.status == psutil.CONN_LISTEN
+    ]
+    assert {name for name, _ in listening} >= {"slurmctld", "slurmd"}
+    assert [pair for pair in listening if not ipaddress.ip_address(pair[1]).is_loopback] == []

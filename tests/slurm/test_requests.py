@@ -1,0 +1,103 @@
+"""The exact `sbatch` line of each form in which a GPU is asked for."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+# Keeps the line of each submission, lets the real sbatch judge it, and submits nothing.
+RECORDER = """\
+#!/bin/sh
+{sbatch} --test-only "$@" >> {folder}/judged 2>&1
+printf '%s\\n' "exit $? $*" >> {folder}/lines
+echo "kept, not submitted" >&2
+exit 1
+"""
+MODEL = "{gpu_request: gpu_model, gpu_model: h200}"
+FORMS = {
+    "none": {"resources": {}},
+    "gpu": {"resources": {"train": {"gpus": 1}}},
+    "gres": {"resources": {"train": {"gpus": 2}}},
+    "gpu_model": {"resources": {"train": {"gpus": 1}}},
+}
+
+
+@pytest.fixture(scope="module")
+def checkouts(clone):
+    """A checkout for each form, in which Snakemake has tried to submit the trainings; all of them at once."""
+    made = {form: clone(f"request-{form}") for form in FORMS}
+    change_profile(made["gres"].folder, lambda text: text.replace("{gpu_request: gpu}", "{gpu_request: gres}"))
+    change_profile(made["gpu_model"].folder, site_block_in_use)
+    started = []
+    for form, checkout in made.items():
+        checkout.configure(**FORMS[form])
+        recorder = checkout.folder / "bin" / "sbatch"
+        recorder.parent.mkdir()
+        recorder.write_text(RECORDER.format(folder=checkout.folder, sbatch=shutil.which("sbatch")))
+        recorder.chmod(0o755)
+        path = f"{recorder.parent}:{checkout.environment()['PATH']}"
+        started.append(checkout.start("encoders", "--retries", "0", PATH=path))
+    for process in started:
+        process.wait(timeout=240)
+    return made
+
+
+def change_profile(folder: Path, change) -> None:
+    profile = folder / "slurm" / "profile.yaml"
+    before = profile.read_text()
+    profile.write_text(change(before))
+    assert profile.read_text() != before
+
+
+def site_block_in_use(text: str) -> str:
+    """The profile with every commented line of its site block taken in, but the account, which needs accounting."""
+    text = re.sub(r"^  # (slurm_partition|constraint|train|evaluate)", r"  \1", text, flags=re.MULTILINE)
+    assert text.count("slurm_partition: ") == 3
+    return text.replace("{gpu_request: gpu}", MODEL, 1)
+
+
+def lines(checkout) -> list[list[str]]:
+    """The options of each submission, without what differs from job to job: Snakemake's id and k."""
+    assert "kept, not submitted" in checkout.output(), checkout.output()
+    found = []
+    for line in (checkout.folder / "lines").read_text().splitlines():
+        judgement, options = re.fullmatch(r"exit (\d+) (.*?) --wrap=.*", line).groups()
+        assert judgement == "0", (checkout.folder / "judged").read_text()
+        options = re.sub(r"infonce_[0-9a-f-]{36}", "infonce_{id}", options)
+        found.append(shlex.split(re.sub(r"shared_(4|64)_", "shared_{k}_", options)))
+    assert len(found) == 2
+    return found
+
+
+def expected(checkout, partition: str, *gpu: str, constraint: tuple[str, ...] = (), memory: int = 5500) -> list[str]:
+    wildcards = "digits_augment_mlp_normalize_8_infonce_128_shared_{k}_0.5_7"
+    log = checkout.folder / ".snakemake" / "slurm_logs" / "rule_train" / wildcards / "%j.log"
+    alone = () if gpu else ("--ntasks=1",)
+    return [
+        *("--parsable", "--job-name", "infonce_{id}", "--output", str(log), "--export=ALL"),
+        *("--comment", f"rule_train_wildcards_{wildcards}"),
+        *("-p", partition, "-t", "10", *constraint, "--mem", str(memory), "--requeue", *alone, "--cpus-per-task=1"),
+        *("-D", str(checkout.folder), *gpu),
+    ]
+
+
+def test_a_number_of_gpus(checkouts):
+    checkout = checkouts["gpu"]
+    assert lines(checkout) == 2 * [expected(checkout, "cpu", "--gpus=1")]
+
+
+def test_a_generic_resource(checkouts):
+    checkout = checkouts["gres"]
+    assert lines(checkout) == 2 * [expected(checkout, "cpu", "--gres=gpu:2")]
+
+
+def test_a_model_with_every_line_of_the_site_block_in_use(checkouts):
+    checkout = checkouts["gpu_model"]
+    assert lines(checkout) == 2 * [expected(checkout, "gpu", "--gpus=h200:1", constraint=("-C", "h200"))]
+
+
+def test_no_gpu_is_asked_for_where_none_is_wanted(checkouts):
+    checkout = checkouts["none"]
+    assert lines(checkout) == 2 * [expected(checkout, "cpu", memory=1500)]
