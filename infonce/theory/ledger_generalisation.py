@@ -58,13 +58,23 @@ def _sampling(m: Measurements) -> list[Term]:
     tight = generalisation.tight_sample(m.tuples, m.negatives, m.temperature, m.delta, m.loss)
     note = _dependence(m)
     return [
-        bound(name, equation, form, quantity, "upper", value, trivial=spread, assumptions="(A)",
-              met=m.independent_tuples, note=note)
+        bound(
+            name,
+            equation,
+            form,
+            quantity,
+            "upper",
+            value,
+            trivial=spread,
+            assumptions="(A)",
+            met=m.independent_tuples,
+            note=note,
+        )
         for name, equation, form, value in (
             ("Proposition 3", "Prop 3", "literal", literal),
             ("sample term", "Sec. 6", "tight", tight),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _ingredients(m: Measurements, c: _Complexity) -> list[Term]:
@@ -74,18 +84,29 @@ def _ingredients(m: Measurements, c: _Complexity) -> list[Term]:
         bound("B_τ", "Lemma 1", "literal", "B_τ", "value", c.b_tau, note=over),
         bound("largest norms", "Lemma 1", "measured", "max‖a‖ + max‖p‖ + max‖b‖", "value", largest, note=over),
         bound(
-            "radius", "Sec. 6", "tight", "R_θ", "value", c.radius, measured=m.displacement,
+            "radius",
+            "Sec. 6",
+            "tight",
+            "R_θ",
+            "value",
+            c.radius,
+            measured=m.displacement,
             note=f"first of 2^(j-6) that is at least ‖θ̂-θ_0‖: j = {c.index}, paid for by δ_j = δ/((j+1)(j+2))",
         ),
         bound(
-            "Lipschitz constant", "(C)", "tight", "C_Φ", "value", math.inf if c.lipschitz is None else c.lipschitz,
-            assumptions="(C)", met=m.lipschitz_known, note=_lipschitz_note(m),
+            "Lipschitz constant",
+            "(C)",
+            "tight",
+            "C_Φ",
+            "value",
+            math.inf if c.lipschitz is None else c.lipschitz,
+            assumptions="(C)",
+            met=m.lipschitz_known,
+            note=_lipschitz_note(m),
         ),
-    ]  # fmt: skip
+    ]
     if m.minimum_feature_norm is not None:
-        terms.append(
-            bound("smallest feature norm", "(C)", "measured", "min‖f‖", "value", m.minimum_feature_norm)
-        )  # fmt: skip
+        terms.append(bound("smallest feature norm", "(C)", "measured", "min‖f‖", "value", m.minimum_feature_norm))
     return terms
 
 
@@ -93,19 +114,38 @@ def _rademacher(m: Measurements, c: _Complexity) -> list[Term]:
     half = generalisation.loss_range(m.negatives, m.temperature, m.loss) / 2  # Rad ≤ range/2 for any class
     note = _lipschitz_note(m)
     terms = [
-        bound(name, equation, form, "Rad", "upper", half if value is None else value, measured=m.rademacher_lower,
-              trivial=half, clip=value is None, assumptions="(C)", met=m.lipschitz_known, note=note)
+        bound(
+            name,
+            equation,
+            form,
+            "Rad",
+            "upper",
+            half if value is None else value,
+            measured=m.rademacher_lower,
+            trivial=half,
+            clip=value is None,
+            assumptions="(C)",
+            met=m.lipschitz_known,
+            note=note,
+        )
         for name, equation, form, value in (
             ("Proposition 5", "Prop 5", "literal", c.literal),
             ("complexity", "Sec. 6", "tight", c.tight),
         )
-    ]  # fmt: skip
+    ]
     if m.rademacher_lower is not None:
         error = "" if m.rademacher_lower_se is None else f"; standard error {m.rademacher_lower_se:.3g}"
         terms.append(
-            bound("lower estimate", "Sec. 6", "measured", "Rad", "lower", m.rademacher_lower,
-                  note=f"gradient ascent over random signs: a lower estimate{error}")
-        )  # fmt: skip
+            bound(
+                "lower estimate",
+                "Sec. 6",
+                "measured",
+                "Rad",
+                "lower",
+                m.rademacher_lower,
+                note=f"gradient ascent over random signs: a lower estimate{error}",
+            )
+        )
     return terms
 
 
@@ -124,15 +164,37 @@ def _theorem1(m: Measurements, c: _Complexity) -> list[Term]:
         on_search = on_risk + bias
         met = m.independent_tuples and m.lipschitz_known
         terms.append(
-            bound("generalisation", "Prop 3 and 5", form, "R", "upper", on_risk, measured=m.held_out_risk,
-                  trivial=generalisation.largest_loss(k, tau, m.loss), clip=True, assumptions="(A), (C)", met=met,
-                  note=_notes(m, on_risk))
-        )  # fmt: skip
+            bound(
+                "generalisation",
+                "Prop 3 and 5",
+                form,
+                "R",
+                "upper",
+                on_risk,
+                measured=m.held_out_risk,
+                trivial=generalisation.largest_loss(k, tau, m.loss),
+                clip=True,
+                assumptions="(A), (C)",
+                met=met,
+                note=_notes(m, on_risk),
+            )
+        )
         terms.append(
-            bound("Theorem 1", "Thm 1", form, "CE_k", "upper", on_search, measured=m.finite_cross_entropy,
-                  trivial=2 / tau, clip=True, assumptions="(A), (B), (C)",
-                  met=met and m.second_moment is not None, note=_notes(m, on_search))
-        )  # fmt: skip
+            bound(
+                "Theorem 1",
+                "Thm 1",
+                form,
+                "CE_k",
+                "upper",
+                on_search,
+                measured=m.finite_cross_entropy,
+                trivial=2 / tau,
+                clip=True,
+                assumptions="(A), (B), (C)",
+                met=met and m.second_moment is not None,
+                note=_notes(m, on_search),
+            )
+        )
     return terms
 
 
