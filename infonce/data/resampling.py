@@ -1,25 +1,21 @@
-"""Cropping and resizing of a whole batch, each sample with a box of its own, as two matrix products."""
+"""Cropping, resizing and blurring of a whole batch, each image in its own way."""
 
 import torch
+from torch.nn import functional
 
 
-def resampling_matrix(
-    start: torch.Tensor, length: torch.Tensor, size: int, out: int, inside_only: bool = False
-) -> torch.Tensor:
+def resampling_matrix(start: torch.Tensor, length: torch.Tensor, size: int, out: int) -> torch.Tensor:
     """Weights (B, out, size) that resample [start, start + length) of a line of `size` pixels to `out`.
 
-    Bilinear with antialiasing: pixel i of the result is a weighted mean around start + (i +
-    1/2)·length/out, with triangular weights of half-width max(1, length/out). With `inside_only` pixels
-    outside the box weigh nothing, as if the box had been cut out first (its ends must be whole numbers).
+    Bilinear with antialiasing: pixel i of the result is a weighted mean around start + (i + 1/2)·length/out, with
+    triangular weights of half-width max(1, length/out).
     """
-    start, length = start.to(torch.float64)[:, None, None], length.to(torch.float64)[:, None, None]
+    start, length = start.to(torch.float32)[:, None, None], length.to(torch.float32)[:, None, None]
     scale = length / out
-    middle = torch.arange(size, device=start.device, dtype=torch.float64) + 0.5 - start
-    centre = (torch.arange(out, device=start.device, dtype=torch.float64)[:, None] + 0.5) * scale
-    weights = torch.clamp(1 - (middle - centre).abs() / scale.clamp_min(1), min=0)
-    if inside_only:
-        weights = weights * ((middle > 0) & (middle < length))
-    return (weights / weights.sum(dim=2, keepdim=True)).to(torch.float32)
+    middle = torch.arange(size, device=start.device) + 0.5 - start
+    centre = (torch.arange(out, device=start.device)[:, None] + 0.5) * scale
+    weights = (middle - centre).abs_().div_(scale.clamp_min(1)).neg_().add_(1).clamp_(min=0)
+    return weights.div_(weights.sum(dim=2, keepdim=True))
 
 
 def resample(images: torch.Tensor, down: torch.Tensor, across: torch.Tensor) -> torch.Tensor:
@@ -27,3 +23,52 @@ def resample(images: torch.Tensor, down: torch.Tensor, across: torch.Tensor) -> 
     batch, channels, height, width = images.shape
     narrowed = torch.bmm(images.reshape(batch, channels * height, width), across.transpose(1, 2))
     return torch.matmul(down[:, None], narrowed.reshape(batch, channels, height, -1))
+
+
+def crop_and_enlarge(
+    images: torch.Tensor,
+    top: torch.Tensor,
+    left: torch.Tensor,
+    height: torch.Tensor,
+    width: torch.Tensor,
+    flip: torch.Tensor,
+) -> torch.Tensor:
+    """Cut a box of whole pixels out of each image (B, C, H, W), enlarge it to H×W, and mirror it where `flip`.
+
+    Bilinear; a box is never larger than its image, so antialiasing would change nothing. Pixels outside the box have
+    no influence, as positions are held between the centres of its outermost pixels.
+    """
+    rows = _positions(top, height, images.shape[2])
+    columns = _positions(left, width, images.shape[3])
+    columns = torch.where(flip[:, None], columns.flip(1), columns)
+    shape = (len(images), images.shape[2], images.shape[3])
+    grid = torch.stack((columns[:, None, :].expand(shape), rows[:, :, None].expand(shape)), dim=3)
+    return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+def _positions(start: torch.Tensor, length: torch.Tensor, size: int) -> torch.Tensor:
+    """Where the pixels of the enlarged line stand in the old one: float32 (B, size) from -1 to 1, end to end."""
+    start, length = start.to(torch.float64)[:, None], length.to(torch.float64)[:, None]
+    inside = (torch.arange(size, device=start.device) + 0.5) * length / size
+    inside = inside.clamp_(min=0.5).minimum(length - 0.5)
+    return ((start + inside) * (2 / size) - 1).to(torch.float32)
+
+
+def blur(images: torch.Tensor, sigma: torch.Tensor, kernel: int) -> torch.Tensor:
+    """Gaussian blur of images (B, C, H, W) with deviations (B,), `kernel` pixels wide, reflected at the edges."""
+    reach = kernel // 2
+    offsets = torch.arange(-reach, reach + 1, device=sigma.device, dtype=torch.float32)
+    taps = torch.softmax(-(offsets**2) / (2 * sigma.to(torch.float32)[:, None] ** 2), dim=1)
+    padded = functional.pad(images, [reach, reach, reach, reach], mode="reflect")
+    return _weighted_sum(_weighted_sum(padded, taps, 3), taps, 2)
+
+
+def _weighted_sum(images: torch.Tensor, weights: torch.Tensor, dim: int) -> torch.Tensor:
+    """For each pixel the sum of itself and the pixels after it along `dim`, weighted by (B, kernel) weights."""
+    kernel = weights.shape[1]
+    size = images.shape[dim] - kernel + 1
+    weights = weights[:, :, None, None, None]
+    total = images.narrow(dim, 0, size) * weights[:, 0]
+    for place in range(1, kernel):
+        total.addcmul_(images.narrow(dim, place, size), weights[:, place])
+    return total

@@ -24,17 +24,16 @@ def make_views(images: torch.Tensor, key: int, epoch: int, samples: torch.Tensor
 
     `samples` (B,) number the views within the epoch: equal numbers give equal parameters.
     """
-    pixels = images.to(torch.float32) / 255
     samples = samples.to(images.device)
     if options.strength == 0:
-        return pixels
+        return images.to(torch.float32) / 255
     if options.recipe == "small-1":
-        return small_views(pixels, key, epoch, samples, options)
-    return natural_views(pixels, key, epoch, samples, options)
+        return small_views(images, key, epoch, samples, options)
+    return natural_views(images, key, epoch, samples, options)
 
 
 def small_views(
-    pixels: torch.Tensor, key: int, epoch: int, samples: torch.Tensor, options: ViewOptions
+    images: torch.Tensor, key: int, epoch: int, samples: torch.Tensor, options: ViewOptions
 ) -> torch.Tensor:
     """Shift, zoom about the centre, contrast about the image's mean, and noise, for images of few pixels.
 
@@ -42,6 +41,7 @@ def small_views(
     """
     strength = {name: options.strength * _strength(options, name) for name in SMALL_RECIPE}
     strength["zoom"] = min(strength["zoom"], _LARGEST_ZOOM)
+    pixels = images.to(torch.float32) / 255
     side = pixels.shape[-1]
     symmetric = 2 * uniforms(key, epoch, samples[:, None], torch.arange(4, device=samples.device)) - 1
     length = side / (1 + strength["zoom"] * symmetric[:, 0])

@@ -1,0 +1,128 @@
+"""Images per second: views made for a whole batch against torchvision's v2 transforms, sample by sample.
+
+    python benchmarks/views.py [--rounds 7] [--output FILE]
+
+Both get the same uint8 images, use the same cores, and make the same kind of view (SimCLR's, for the size). The
+rival is a DataLoader with two workers and one thread each, with tensors and with PIL images; the faster one counts.
+Rounds alternate, so that what else the machine does hits all of them; reported are medians and ratios of medians.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms import v2
+
+from infonce.data.natural_views import natural_strengths
+from infonce.data.views import make_views
+from infonce.spec.run import ViewOptions
+
+CORES = 2
+OPTIONS = ViewOptions(recipe="natural-1")
+
+
+class PerSample(Dataset):
+    """What a training script with torchvision does: one view of one image at a time."""
+
+    def __init__(self, images: torch.Tensor, pil: bool) -> None:
+        side = images.shape[-1]
+        s = natural_strengths(side, OPTIONS)
+        jitter = v2.ColorJitter(s.brightness, s.contrast, s.saturation, s.hue)
+        steps = [
+            v2.RandomResizedCrop(side, scale=(s.smallest_crop, 1.0), antialias=True),
+            v2.RandomHorizontalFlip(s.flip),
+            v2.RandomApply([jitter], s.jitter),
+            v2.RandomGrayscale(s.grey),
+        ]
+        if s.blur:
+            steps.append(v2.RandomApply([v2.GaussianBlur(side // 10 | 1, (0.1, 2.0))], s.blur))
+        finish = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+        self.transform = v2.Compose([*steps, *finish])
+        to_pil = v2.ToPILImage()
+        self.images = [to_pil(image) for image in images] if pil else list(images)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        return self.transform(self.images[row])
+
+
+def one_thread(worker: int) -> None:
+    torch.set_num_threads(1)
+
+
+def per_sample(images: torch.Tensor, batch: int, pil: bool) -> Callable[[], float]:
+    loader = DataLoader(
+        PerSample(images, pil), batch, num_workers=CORES, worker_init_fn=one_thread, persistent_workers=True
+    )
+
+    def rate() -> float:
+        start, count = None, 0
+        for views in loader:
+            if start is None:  # the first batch pays for the start of the epoch
+                start = time.perf_counter()
+            else:
+                count += len(views)
+        return count / (time.perf_counter() - start)
+
+    return rate
+
+
+def whole_batch(images: torch.Tensor, batch: int, device: str) -> Callable[[], float]:
+    images = images.to(device)
+
+    def rate() -> float:
+        torch.set_num_threads(CORES)
+        start = time.perf_counter()
+        for epoch, first in enumerate(range(0, len(images), batch)):
+            rows = torch.arange(first, first + batch)
+            make_views(images[first : first + batch], 1, epoch, rows, OPTIONS)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return len(images) / (time.perf_counter() - start)
+
+    return rate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sides", type=int, nargs="+", default=[32, 96])
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/output/views.json"))
+    arguments = parser.parse_args()
+    results = {"torch": torch.__version__, "machine": platform.machine(), "cores": CORES, "rounds": arguments.rounds}
+    for side in arguments.sides:
+        batch, count = (256, 4096) if side < 64 else (128, 1024)
+        images = torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8)
+        contenders = {
+            "torchvision, tensors": per_sample(images, batch, pil=False),
+            "torchvision, PIL": per_sample(images, batch, pil=True),
+            "whole batch": whole_batch(images, batch, "cpu"),
+        }
+        if torch.cuda.is_available():
+            contenders["whole batch, GPU"] = whole_batch(images, batch, "cuda")
+        rates = {name: [] for name in contenders}
+        for round_number in range(arguments.rounds + 1):
+            for name, rate in contenders.items():
+                value = rate()
+                if round_number:  # the first round warms up
+                    rates[name].append(value)
+        medians = {name: statistics.median(values) for name, values in rates.items()}
+        best_rival = max(value for name, value in medians.items() if name.startswith("torchvision"))
+        print(f"{side}×{side}, images per second (ratio to the faster torchvision):")
+        for name, value in medians.items():
+            print(f"  {name:<22} {value:>10,.0f}  {value / best_rival:6.2f}")
+        results[f"{side}"] = medians
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Changes of colour for a whole batch of RGB images (B, 3, H, W) in [0, 1], with a parameter for each image.
+
+Each agrees with torchvision's operation of the same name, image by image.
+"""
+
+import torch
+
+_GREY_WEIGHTS = (0.2989, 0.587, 0.114)
+
+
+def brightness(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Multiply by the factors (B,); clipped to [0, 1]."""
+    return (images * _per_image(factor)).clamp_(0, 1)
+
+
+def contrast(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Stretch about the mean grey of the image; clipped to [0, 1]."""
+    mean = (grey(images) if images.shape[1] == 3 else images).flatten(1).mean(dim=1)
+    return (images * _per_image(factor)).add_(_per_image(mean * (1 - factor))).clamp_(0, 1)
+
+
+def saturation(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Stretch about each pixel's own grey; clipped to [0, 1]."""
+    return torch.lerp(grey(images), images, _per_image(factor)).clamp_(0, 1)
+
+
+def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Turn the hue by the parts `factor` (B,) of the full circle, keeping value and saturation."""
+    red, green, blue = images.unbind(dim=1)
+    value = torch.maximum(torch.maximum(red, green), blue)
+    chroma = value - torch.minimum(torch.minimum(red, green), blue)
+    # Weights of 0 and 1 select exactly and faster than a comparison: is the largest channel another one than …?
+    not_red, not_green = (value - red).sign_(), (value - green).sign_()
+    difference = torch.lerp(green - blue, torch.lerp(blue - red, red - green, not_green), not_red)
+    # The hue in sixths of the circle: red is 0, green 2, blue 4. Grey pixels have none, and any serves.
+    sixths = difference.div_(chroma.clamp_min(1e-12)).add_(not_green.add_(1).mul_(not_red), alpha=2)
+    circle = sixths.div_(6).add_(factor[:, None, None])
+    sixths = circle.sub_(circle.floor()).mul_(6)
+    # A channel's distance to its own hue: up to one sixth it stands at the value, from two on it is lowest.
+    turned = [
+        (sixths - opposite).abs_().sub_(3).abs_().sub_(1).clamp_(0, 1).mul_(chroma).neg_().add_(value)
+        for opposite in (3, 5, 1)
+    ]
+    return torch.stack(turned, dim=1)
+
+
+def grey(images: torch.Tensor) -> torch.Tensor:
+    """Luma (B, 1, H, W)."""
+    red, green, blue = images.split(1, dim=1)
+    weight_red, weight_green, weight_blue = _GREY_WEIGHTS
+    return (red * weight_red).add_(green, alpha=weight_green).add_(blue, alpha=weight_blue)
+
+
+def _per_image(parameter: torch.Tensor) -> torch.Tensor:
+    return parameter[:, None, None, None]
