@@ -15,8 +15,10 @@ from infonce.spec.run import Loss
 
 __all__ = ["NegativesOf", "PooledLoss", "pooled_loss"]
 
-CHUNK = 2**20  # logits in a chunk of rows: 4 MiB in float32
-CHUNK_CUDA = 2**25  # a GPU wants larger kernels
+# Elements that are worked on at once: similarities to the pool for the matrix products, and within them the logits of
+# a few rows, whose temporaries stay in a cache. A GPU wants large kernels for both.
+SIMILARITIES = {"cpu": 2**22, "cuda": 2**26}
+LOGITS = {"cpu": 2**18, "cuda": 2**25}
 
 NegativesOf = Callable[[slice], torch.Tensor]
 """Positions in the pool, int64 (rows, k), of the negatives of some rows of the batch."""
@@ -63,24 +65,30 @@ def pooled_loss(
         positives=torch.zeros_like(positives),
         pool=torch.zeros_like(pool),
     )
-    chunk = max(1, (CHUNK_CUDA if anchors.is_cuda else CHUNK) // max(len(pool), negatives))
-    for start in range(0, batch, chunk):
-        rows = slice(start, min(start + chunk, batch))
-        members = negatives_of(rows)
-        logits = (anchors[rows] @ pool.T).gather(1, members)
-        logits.sub_(positive_similarity[rows, None]).div_(temperature)
-        losses, weights = _losses_and_weights(logits, loss)
-        result.losses[rows] = losses - math.log(negatives)
+    device = anchors.device.type
+    for rows in _slices(0, batch, SIMILARITIES[device] // len(pool)):
+        similarities = anchors[rows] @ pool.T
+        for part in _slices(rows.start, rows.stop, LOGITS[device] // negatives):
+            of_part = similarities[part.start - rows.start : part.stop - rows.start]
+            members = negatives_of(part)
+            logits = of_part.gather(1, members).sub_(positive_similarity[part, None]).div_(temperature)
+            losses, weights = _losses_and_weights(logits, loss)
+            result.losses[part] = losses - math.log(negatives)
+            if gradients:
+                # The gradient takes the place of the similarities. A member drawn several times adds the same number
+                # each time, so the order of a GPU's atomic additions does not change a bit.
+                of_part.zero_().scatter_add_(1, members, weights.div_(batch * temperature))
         if gradients:
-            # The gradient with respect to each similarity s(a,x_i). A member drawn several times adds the same number
-            # each time, so that the order of a GPU's atomic additions does not change a bit.
-            to_pool = torch.zeros(len(members), len(pool), dtype=weights.dtype, device=weights.device)
-            to_pool.scatter_add_(1, members, weights.div_(batch * temperature))
-            to_positive = -weights.sum(1, keepdim=True)
-            result.anchors[rows] = to_pool @ pool + to_positive * positives[rows]
+            to_positive = -similarities.sum(1, keepdim=True)
+            result.anchors[rows] = similarities @ pool + to_positive * positives[rows]
             result.positives[rows] = to_positive * anchors[rows]
-            result.pool.addmm_(to_pool.T, anchors[rows])
+            result.pool.addmm_(similarities.T, anchors[rows])
     return result
+
+
+def _slices(start: int, stop: int, length: int) -> list[slice]:
+    length = max(1, length)
+    return [slice(first, min(first + length, stop)) for first in range(start, stop, length)]
 
 
 def _losses_and_weights(logits: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:

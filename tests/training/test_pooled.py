@@ -25,10 +25,11 @@ def problem(batch=7, pool=11, k=30, dimension=5, dtype=torch.float64):
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 0.1, 1.0])
-@pytest.mark.parametrize("chunk", [1, 64, 10**6])
+@pytest.mark.parametrize("chunks", [(1, 1), (33, 60), (60, 30), (10**6, 10**6)])
 @BOTH
-def test_equals_autograd_through_gathered_negatives(loss, temperature, chunk, monkeypatch):
-    monkeypatch.setattr(pooled, "CHUNK", chunk)
+def test_equals_autograd_through_gathered_negatives(loss, temperature, chunks, monkeypatch):
+    monkeypatch.setitem(pooled.SIMILARITIES, "cpu", chunks[0])
+    monkeypatch.setitem(pooled.LOGITS, "cpu", chunks[1])
     anchors, positives, pool, negatives = problem()
     positives = positives[: len(anchors)]
     leaves = [part.clone().requires_grad_() for part in (anchors, positives, pool)]
