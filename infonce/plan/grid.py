@@ -28,7 +28,12 @@ AXIS_KEYS = {
 
 
 def load_config(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> Config:
-    """The typed configuration, or one ConfigError that names file, key, value and what is expected.
+    """The typed configuration, checked like `load_grid`."""
+    return load_grid(values, sources)[0]
+
+
+def load_grid(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> tuple[Config, dict[str, RunSpec]]:
+    """The typed configuration and its runs, or one ConfigError that names file, key, value and what is expected.
 
     Refused: what the types refuse, unknown names, values given twice (`0.1` and `0.10`), grid points that two
     parts of the grid share, and more tuples than the data allow.
@@ -37,7 +42,7 @@ def load_config(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> Con
     _refuse_repeats(config, sources)
     runs = expand(config, sources)
     check_names(config, runs, sources)
-    return config
+    return config, runs
 
 
 def expand(config: Config, sources: Sources = NO_SOURCES) -> dict[str, RunSpec]:

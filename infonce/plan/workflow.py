@@ -11,7 +11,7 @@ from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
 from infonce.plan.costs import Cost, evaluation_cost, training_cost
 from infonce.plan.digest import PACKAGE, code_digest
-from infonce.plan.grid import expand, load_config
+from infonce.plan.grid import load_grid
 from infonce.spec.config import Config, ResourceOptions
 from infonce.spec.run import AXES, RUN_PATTERN, DatasetOptions, RunSpec
 from infonce.spec.source import Sources, check_yaml
@@ -35,8 +35,9 @@ class Workflow:
         """
         for file in files:
             check_yaml(file)
-        self.config: Config = load_config(values, Sources(files, values))
-        self.runs: dict[str, RunSpec] = expand(self.config)
+        self.config: Config
+        self.runs: dict[str, RunSpec]
+        self.config, self.runs = load_grid(values, Sources(files, values))
         self.results = self.config.results_folder.rstrip("/")
         self.data = self.config.data_folder.rstrip("/")
         self.run_folder = f"{self.results}/runs/{RUN_PATTERN}"
