@@ -105,7 +105,7 @@ def write(
             "digest": _overall_digest(name, classes, arrays),
         }
         write_json(staging / MANIFEST, manifest)
-        load(staging, verify=True)
+        load(staging)
     return load(folder)
 
 
@@ -214,21 +214,20 @@ def _check_labels(path: Path, images: np.ndarray, labels: np.ndarray, classes: i
 def _write_split(folder: Path, name: str, split: Source) -> tuple[list[float], list[float]]:
     """Stream the images into their file; returns exact channel means and deviations, scaled to [0, 1]."""
     count = len(split.labels)
-    images = np.lib.format.open_memmap(
-        folder / f"{name}_images.npy", mode="w+", dtype=split.dtype, shape=(count, *split.shape)
-    )
     pixels = len(split.shape) == 3
     histogram = np.zeros((split.shape[0], 256), dtype=np.int64)
-    row = 0
-    for batch in split.batches:
-        images[row : row + len(batch)] = batch
-        row += len(batch)
-        if pixels:
-            histogram += [np.bincount(channel.reshape(-1), minlength=256) for channel in batch.swapaxes(0, 1)]
-    if row != count:
-        raise DataError(f"{name}: {row} images came for {count} labels")
-    images.flush()
-    del images
+    written = 0
+    with (folder / f"{name}_images.npy").open("wb") as file:
+        description = np.lib.format.dtype_to_descr(np.dtype(split.dtype))
+        header = {"descr": description, "fortran_order": False, "shape": (count, *split.shape)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for batch in split.batches:
+            file.write(np.ascontiguousarray(batch, dtype=split.dtype).data)
+            written += len(batch)
+            if pixels:
+                histogram += [np.bincount(channel.reshape(-1), minlength=256) for channel in batch.swapaxes(0, 1)]
+    if written != count:
+        raise DataError(f"{name}: {written} images came for {count} labels")
     np.save(folder / f"{name}_labels.npy", np.asarray(split.labels, dtype=np.int64))
     return _moments(histogram) if pixels else ([], [])
 

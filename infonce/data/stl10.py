@@ -16,33 +16,34 @@ _CLASSES = 10
 def read_stl10(folder: Path, options: DatasetOptions) -> tuple[RawSplit, RawSplit]:
     """Training split (labelled images, then unlabelled ones with label -1) and test split."""
     below = folder / "stl10_binary"
-    labelled, unlabelled = _images(below / "train_X.bin"), _images(below / "unlabeled_X.bin")
-    train_labels = _labels(below / "train_y.bin", len(labelled))
-    labels = np.concatenate([train_labels, np.full(len(unlabelled), -1, dtype=np.int64)])
+    labelled, unlabelled = _ImageFile(below / "train_X.bin"), _ImageFile(below / "unlabeled_X.bin")
+    train_labels = _labels(below / "train_y.bin", labelled.count)
+    labels = np.concatenate([train_labels, np.full(unlabelled.count, -1, dtype=np.int64)])
 
     def read(rows: np.ndarray) -> np.ndarray:
-        first = rows[rows < len(labelled)]
-        rest = rows[rows >= len(labelled)] - len(labelled)
-        return _row_major(np.concatenate([labelled[first], unlabelled[rest]]))
+        of_labelled = rows < labelled.count
+        first, rest = rows[of_labelled], rows[~of_labelled] - labelled.count
+        return np.concatenate([labelled.read(first), unlabelled.read(rest)])
 
-    held_out = _images(below / "test_X.bin")
-    held_out_labels = _labels(below / "test_y.bin", len(held_out))
-    return (
-        RawSplit(labels, _SHAPE, read),
-        RawSplit(held_out_labels, _SHAPE, lambda rows: _row_major(held_out[rows])),
-    )
+    held_out = _ImageFile(below / "test_X.bin")
+    held_out_labels = _labels(below / "test_y.bin", held_out.count)
+    return RawSplit(labels, _SHAPE, read), RawSplit(held_out_labels, _SHAPE, held_out.read)
 
 
-def _row_major(images: np.ndarray) -> np.ndarray:
-    """The files hold each channel column by column: the transpose of what everything else expects."""
-    return images.transpose(0, 1, 3, 2)
+class _ImageFile:
+    """A file of images, opened anew for every batch so that what was read does not stay mapped."""
 
+    def __init__(self, path: Path) -> None:
+        """Check that the file holds whole images."""
+        size = _size(path)
+        if size == 0 or size % _BYTES:
+            raise DataError(f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: fetch it again")
+        self.path, self.count = path, size // _BYTES
 
-def _images(path: Path) -> np.ndarray:
-    size = _size(path)
-    if size == 0 or size % _BYTES:
-        raise DataError(f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: fetch it again")
-    return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, *_SHAPE)
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """uint8 (B, 3, 96, 96), row by row: the file holds each channel column by column."""
+        images = np.memmap(self.path, dtype=np.uint8, mode="r").reshape(-1, *_SHAPE)[rows]
+        return images.transpose(0, 1, 3, 2)
 
 
 def _labels(path: Path, count: int) -> np.ndarray:
