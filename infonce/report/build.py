@@ -33,7 +33,7 @@ def build(
     picked = list(selections(tables, requested))
     for folder in ("figures", "tables"):
         shutil.rmtree(output / folder, ignore_errors=True)
-    rendered = _render_all(picked, output, jobs or os.cpu_count() or 1)
+    rendered = _render_all(picked, output, jobs or _processors())
     for table in _joined(rendered):
         stem = output / "tables" / table.name
         write_text(stem.with_suffix(".csv"), tabulate.to_csv(table))
@@ -42,6 +42,11 @@ def build(
     path = output / "report.html"
     write_text(path, page(title, tables, requested, rendered))
     return path
+
+
+def _processors() -> int:
+    """Processors that this process may use, which a cluster may have made fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _render_all(picked: list[Selection], output: Path, jobs: int) -> list[Rendered]:

@@ -69,30 +69,33 @@ def rates(curves: pd.DataFrame) -> pd.DataFrame:
     `predicted` is the first-order coefficient from the measured q; `measured` is k(R - CE) at the largest k.
     """
     keys = ["run", "negatives", "temperature", "seed"]
+    ordered = curves.assign(ruled=first_order_rules(curves)).sort_values("risk_negatives")
     return pd.DataFrame(
-        [dict(zip(keys, key, strict=True)) | _rate(curve) for key, curve in curves.groupby(keys, sort=True)],
+        [dict(zip(keys, key, strict=True)) | _rate(curve) for key, curve in ordered.groupby(keys, sort=True)],
         columns=[*keys, "slope", "points", "from_k", "to_k", "predicted", "measured"],
     )
 
 
 def _rate(curve: pd.DataFrame) -> dict[str, float]:
-    curve = curve.sort_values("risk_negatives")
-    ruled = curve[first_order_rules(curve)]
-    last = curve.iloc[-1]
-    fitted = slope(ruled["risk_negatives"].to_numpy(float), ruled["difference"].to_numpy(float))
+    k, difference, first_order, ruled = (
+        curve[name].to_numpy() for name in ("risk_negatives", "difference", "first_order", "ruled")
+    )
+    fitted = slope(k[ruled].astype(float), difference[ruled].astype(float))
+    reached = math.isfinite(fitted)
     return {
         "slope": fitted,
-        "points": len(ruled),
-        "from_k": float(ruled["risk_negatives"].min()) if math.isfinite(fitted) else math.nan,
-        "to_k": float(ruled["risk_negatives"].max()) if math.isfinite(fitted) else math.nan,
-        "predicted": float(last["first_order"] * last["risk_negatives"]),
-        "measured": float(last["difference"] * last["risk_negatives"]),
+        "points": int(ruled.sum()),
+        "from_k": float(k[ruled][0]) if reached else math.nan,
+        "to_k": float(k[ruled][-1]) if reached else math.nan,
+        "predicted": float(first_order[-1] * k[-1]),
+        "measured": float(difference[-1] * k[-1]),
     }
 
 
 def rank_correlation(x: pd.Series, y: pd.Series) -> float:
     """Spearman's coefficient of the pairs that are both finite; NaN below three pairs or where one side is constant."""
-    pairs = pd.DataFrame({"x": x.to_numpy(float), "y": y.to_numpy(float)}).dropna()
-    if len(pairs) < FEWEST_POINTS or pairs["x"].nunique() < 2 or pairs["y"].nunique() < 2:
+    pairs = np.stack([x.to_numpy(float), y.to_numpy(float)])
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if pairs.shape[1] < FEWEST_POINTS or (np.ptp(pairs, axis=1) == 0).any():
         return math.nan
-    return float(stats.spearmanr(pairs["x"], pairs["y"]).statistic)
+    return float(np.corrcoef(stats.rankdata(pairs, axis=1))[0, 1])

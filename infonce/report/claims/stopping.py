@@ -53,17 +53,18 @@ def per_run(selection: Selection) -> pd.DataFrame:
     keys = ["run", "negatives", "temperature", "seed"]
     rows = []
     for key, run in with_gap(selection.history).sort_values("step").groupby(keys):
-        best, last = run.iloc[int(run["held_out_loss"].to_numpy().argmin())], run.iloc[-1]
+        step, loss, gap, moved = (run[name].to_numpy() for name in ("step", "held_out_loss", "gap", "displacement"))
+        best = int(loss.argmin())
         rows.append(
             dict(zip(keys, key, strict=True))
             | {
                 "correlation": fits.rank_correlation(run["displacement"], run["gap"]),
-                "best_step": best["step"],
-                "steps": last["step"],
-                "excess": last["held_out_loss"] - best["held_out_loss"],
-                "displacement": last["displacement"],
-                "gap": last["gap"],
-                "best_gap": best["gap"],
+                "best_step": step[best],
+                "steps": step[-1],
+                "excess": loss[-1] - loss[best],
+                "displacement": moved[-1],
+                "gap": gap[-1],
+                "best_gap": gap[best],
             }
         )
     columns = [*keys, "correlation", "best_step", "steps", "excess", "displacement", "gap", "best_gap"]

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from infonce.report import grid
 from infonce.report.format import integer, temperature
 from infonce.report.selection import Selection, at_reference
-from infonce.report.style import Drawing, mean_over, panels
+from infonce.report.style import INK, Drawing, mean_over, panels
 from infonce.report.tabulate import records
 
 QUANTITIES = {
@@ -71,16 +70,18 @@ def _draw(data: pd.DataFrame) -> Figure:
 def _heatmap(ax: Axes, cells: pd.DataFrame, title: str, most: int) -> None:
     means = cells.pivot_table(index="temperature", columns="negatives", values="mean", dropna=False)
     counts = cells.pivot_table(index="temperature", columns="negatives", values="n", dropna=False)
+    # As seaborn's heatmap, without its extra drawing of the whole figure to see whether labels overlap.
+    ax.pcolormesh(means.to_numpy(float), cmap="cividis", edgecolors="white", linewidth=0.5)
+    ax.invert_yaxis()
+    ax.grid(visible=False)
+    ax.set_xticks(np.arange(means.shape[1]) + 0.5)
+    ax.set_yticks(np.arange(means.shape[0]) + 0.5)
     size = 8.5 if means.shape[1] <= 6 else 6.5
-    notes = np.array(
-        [
-            [_note(mean, n, most) for mean, n in zip(row_means, row_counts, strict=True)]
-            for row_means, row_counts in zip(means.to_numpy(), counts.to_numpy(), strict=True)
-        ]
-    )
-    sns.heatmap(means, ax=ax, annot=notes, fmt="", cmap="cividis", cbar=False, linewidths=0.5, annot_kws={"size": size})
-    for row, column in np.argwhere(means.isna().to_numpy()):
-        ax.text(column + 0.5, row + 0.5, "×", ha="center", va="center", size=size)
+    middle = np.nanmean([means.min(axis=None), means.max(axis=None)])
+    for (row, column), mean in np.ndenumerate(means.to_numpy(float)):
+        colour = INK if np.isnan(mean) else "#ffffff" if mean < middle else "#111111"
+        text = _note(float(mean), float(counts.to_numpy()[row, column]), most)
+        ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=size, color=colour)
     ax.set(title=title, xlabel="negatives k", ylabel="temperature τ")
     ax.set_xticklabels([integer(float(k)) for k in means.columns], rotation=0 if means.shape[1] <= 6 else 45)
     ax.set_yticklabels([temperature(tau) for tau in means.index], rotation=0)
@@ -88,6 +89,6 @@ def _heatmap(ax: Axes, cells: pd.DataFrame, title: str, most: int) -> None:
 
 def _note(mean: float, n: float, most: int) -> str:
     if np.isnan(mean):
-        return ""
+        return "×"
     text = f"{mean:.2f}".replace("-", "−")
     return text if n == most else f"{text}\nn = {n:.0f}"
