@@ -48,12 +48,16 @@ def second_moment(concentration: float, dimension: int) -> float:
 
 
 def mean_cosine(concentration: float, dimension: int) -> float:
-    """E⟨a,p⟩ for p ~ M(a, ·): I_{ν+1}(κ)/I_ν(κ), by its continued fraction (closed form)."""
+    """E⟨a,p⟩ for p ~ M(a, ·): I_{ν+1}(κ)/I_ν(κ) (closed form)."""
     kappa, d = _checked(concentration, dimension)
-    # I_{ν+1}/I_ν = 1/(2(ν+1)/κ + 1/(2(ν+2)/κ + ...)), from far below upwards
+    order = d / 2 - 1
+    below, above = float(ive(order, kappa)), float(ive(order + 1, kappa))
+    if above > 1e-290:
+        return above / below
+    # Both underflow, so ν is far above κ: the continued fraction 1/(2(ν+1)/κ + 1/(2(ν+2)/κ + ...)) takes few terms.
     ratio = 0.0
-    for order in range(int(kappa) + 200, 0, -1):
-        ratio = 1 / (2 * (d / 2 - 1 + order) / kappa + ratio)
+    for term in range(100, 0, -1):
+        ratio = 1 / (2 * (order + term) / kappa + ratio)
     return ratio
 
 

@@ -130,6 +130,9 @@ def test_the_curvature_is_that_of_the_logarithm():
         m = math.exp(log_minimum)
         if log_minimum < -0.1:
             assert math.log(m) == pytest.approx(m - 1 - c * (m - 1) ** 2, rel=1e-12)
+    # On either side of the switch to the series: ½ - l/3 + l²/12 + O(l³) at l = log m
+    assert gap.curvature(-0.99e-4) == pytest.approx(0.5 + 0.33e-4 + 0.9801e-8 / 12, abs=1e-12)
+    assert gap.curvature(-1.01e-4) == pytest.approx(0.5 + 1.01e-4 / 3 + 1.0201e-8 / 12, abs=1e-10)
     with pytest.raises(ValueError, match="log_minimum"):
         gap.curvature(0.1)
 
@@ -151,7 +154,17 @@ def test_the_bracket_closes_on_a_constant_encoder():
 def test_simple_bounds_by_hand():
     assert gap.eq8(0.5) == (pytest.approx(math.exp(-4)), pytest.approx(math.exp(4)))
     assert gap.lemma4(0.5) == 4
+    assert gap.eq12(2, 0.5, 1.0) == 4
     assert gap.gap_limit(4, 0.5) == pytest.approx(4 + math.log(1.25))
+
+
+def test_the_bracket_by_hand():
+    c = gap.c_tau(0.5)
+    expected = (math.log(1.25) - (-2.0 + c * 3.0) / 5, math.log(1.25) + (7.0 - 1) / 5)
+    np.testing.assert_allclose(gap.gap_bracket(-2.0, 7.0, 3.0, 4, 0.5), expected, rtol=1e-14)
+    np.testing.assert_allclose(gap.gap_bracket(-2.0, 7.0, 3.0, 4, 0.5, "dcl"), (-c * 3 / 4, 0), rtol=1e-14)
+    sharper = gap.gap_bracket(-2.0, 7.0, 3.0, 4, 0.5, "dcl", -0.3)
+    np.testing.assert_allclose(sharper, (-gap.curvature(-0.3) * 3 / 4, 0), rtol=1e-14)
 
 
 def test_equation_8_is_reached_by_a_rare_point():
