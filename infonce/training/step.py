@@ -73,7 +73,7 @@ def backward(
     if sum(counts) <= embedder.chunk:
         joined = embedder(torch.cat([inputs_of(slice(0, count)) for inputs_of, count in groups]))
         result = _pooled(joined.detach().split(counts), pool, spec, gradients=True)
-        joined.backward(torch.cat([result.anchors, result.positives, result.pool]))
+        _propagate(joined, torch.cat([result.anchors, result.positives, result.pool]))
         return result.losses
     with statistics_kept(embedder.encoder):
         embeddings = [embedder.without_graph(inputs_of, count) for inputs_of, count in groups]
@@ -81,7 +81,7 @@ def backward(
     gradients = [result.anchors, result.positives, result.pool]
     for (inputs_of, count), gradient in zip(groups, gradients, strict=True):
         for part in embedder.parts(count):
-            embedder(inputs_of(part)).backward(gradient[part])
+            _propagate(embedder(inputs_of(part)), gradient[part])
     return result.losses
 
 
@@ -120,6 +120,11 @@ def statistics_kept(encoder: nn.Module) -> Iterator[None]:
     finally:
         for module in tracking:
             module.track_running_stats = True
+
+
+def _propagate(embeddings: torch.Tensor, gradient: torch.Tensor) -> None:
+    """`embeddings.backward(gradient)` by way of a scalar: given a gradient, torch imports its compiler, a second long."""
+    (embeddings * gradient).sum().backward()
 
 
 def _groups(source: TupleSource, rows: torch.Tensor, epoch: int, pool: Pool) -> list[tuple[InputsOf, int]]:
