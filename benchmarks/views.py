@@ -99,7 +99,7 @@ def main() -> None:
     arguments = parser.parse_args()
     results = {"torch": torch.__version__, "machine": platform.machine(), "cores": CORES, "rounds": arguments.rounds}
     for side in arguments.sides:
-        batch, count = (256, 4096) if side < 64 else (128, 1024)
+        batch, count = 256, 4096 if side < 64 else 1024
         images = torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8)
         contenders = {
             "torchvision, tensors": per_sample(images, batch, pil=False),

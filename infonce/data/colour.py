@@ -36,9 +36,10 @@ def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
     sixths = difference.div_(chroma.clamp_min(1e-12)).add_(not_green.add_(1).mul_(not_red), alpha=2)
     circle = sixths.div_(6).add_(factor[:, None, None])
     sixths = circle.sub_(circle.floor()).mul_(6)
-    # A channel's distance to its own hue: up to one sixth it stands at the value, from two on it is lowest.
+    # Up to one sixth from its own hue a channel stands at the value, from two on it is lowest: value - chroma.
+    highest = value + chroma
     turned = [
-        (sixths - opposite).abs_().sub_(3).abs_().sub_(1).clamp_(0, 1).mul_(chroma).neg_().add_(value)
+        torch.addcmul(highest, (sixths - opposite).abs_().sub_(3).abs_().clamp_(1, 2), chroma, value=-1)
         for opposite in (3, 5, 1)
     ]
     return torch.stack(turned, dim=1)

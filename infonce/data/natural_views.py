@@ -169,18 +169,11 @@ def _block_of_views(pixels: torch.Tensor, parameters: NaturalParameters, order: 
         alike = slice(start, start := start + size)
         views[alike] = _jittered(views[alike], parameters, alike, number)
     if views.shape[1] == 3 and len(rows := torch.nonzero(parameters.grey)[:, 0]):
-        views = _with(views, rows, colour.grey(views.index_select(0, rows)).expand(-1, 3, -1, -1))
+        _put(views, rows, colour.grey(views.index_select(0, rows)).expand(-1, 3, -1, -1))
     if len(rows := torch.nonzero(parameters.blur)[:, 0]):
         kernel = _blur_kernel(min(views.shape[2:]))
-        views = _with(views, rows, blur(views.index_select(0, rows), parameters.sigma[rows], kernel))
+        _put(views, rows, blur(views.index_select(0, rows), parameters.sigma[rows], kernel))
     return views
-
-
-def _with(views: torch.Tensor, rows: torch.Tensor, replacements: torch.Tensor) -> torch.Tensor:
-    """The views with some of them replaced; choosing among all is much faster than writing into some."""
-    source = torch.arange(len(views), device=views.device)
-    source[rows] = torch.arange(len(views), len(views) + len(rows), device=views.device)
-    return torch.cat((views, replacements)).index_select(0, source)
 
 
 def _jittered(views: torch.Tensor, parameters: NaturalParameters, rows: slice, number: int) -> torch.Tensor:
