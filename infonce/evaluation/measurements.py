@@ -59,6 +59,7 @@ def measurements_of(
         parameters=sum(parameter.numel() for parameter in after.parameters()),
         displacement=_parameter_distance(before, after),
         operator_norms=_operator_norms(spec, before),
+        operator_norm_factors=tuple(factor for _, factor in before.layers()) or None,
         anchor_norms=norms[0],
         positive_norms=norms[1],
         negative_norms=norms[2],
@@ -105,4 +106,4 @@ def _operator_norms(spec: RunSpec, encoder: Encoder) -> tuple[float, ...] | None
     """Spectral norms of θ_0's layers where the encoder is Lipschitz in θ: a ReLU network without biases."""
     if not registry.encoder(spec.encoder).lipschitz:
         return None
-    return tuple(factor * float(torch.linalg.matrix_norm(matrix, 2)) for matrix, factor in encoder.layers())
+    return tuple(float(torch.linalg.matrix_norm(matrix, 2)) for matrix, _ in encoder.layers())
