@@ -21,6 +21,13 @@ class Mean:
     n: int
 
     @property
+    def over(self) -> str:
+        """What stands behind the interval, or why there is none."""
+        if self.half_width is not None:
+            return f"95 % interval over {self.n} seeds"
+        return f"the same in {self.n} seeds" if self.n > 1 else f"{self.n} seed, no interval"
+
+    @property
     def lower(self) -> float:
         """Lower end of the interval, the mean where there is no interval."""
         return self.value - (self.half_width or 0.0)

@@ -75,9 +75,9 @@ def span(values: Iterable[float], digits: int = 3) -> str:
 
 def share(count: int, total: int) -> str:
     """ "all 12", "none of 12" or "5 of 12"."""
-    if total and count == total:
+    if total > 1 and count == total:
         return f"all {integer(total)}"
-    return f"none of {integer(total)}" if count == 0 else f"{integer(count)} of {integer(total)}"
+    return f"none of {integer(total)}" if count == 0 < total else f"{integer(count)} of {integer(total)}"
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:

@@ -228,7 +228,8 @@ def inline(svg: str, prefix: str, alt: str) -> str:
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
     svg = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    width = float(re.search(r'<svg [^>]*?width="([\d.]+)pt"', svg)[1]) / 72  # type: ignore[index]
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', rf'<svg \1style="--inches: {width:g}"', svg, count=1)
     svg = re.sub(r'(<svg [^>]*?)height="[^"]*"', r"\1", svg, count=1)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{_attribute(alt)}" ', 1)
 

@@ -51,6 +51,8 @@ def last_steps(runs: pd.DataFrame) -> pd.DataFrame:
             continue
         before, after = (of_tau[of_tau["negatives"] == k].set_index("seed")["generalisation_gap"] for k in ks[-2:])
         change = fits.mean_with_interval((after - before).dropna())
+        if change.n == 0:  # no seed has both
+            continue
         end = fits.mean_with_interval(after)
         rows.append(
             {

@@ -1,6 +1,7 @@
 """Claim 7: the ledger of Theorem 1."""
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -125,12 +126,17 @@ def limits(selection: Selection) -> list[str]:
     terms = selection.terms
     unmet = terms[~terms["assumptions_met"].astype(bool)]
     notes = [
-        f"Assumptions not met for {name} ({equation}) in {fmt.plural(len(rows), 'run')}: {assumptions}."
-        for (name, equation, assumptions), rows in unmet.groupby(["term", "equation", "assumptions"])
+        f"{assumptions} not met, in {fmt.plural(rows['run'].nunique(), 'run')}, for "
+        f"{fmt.listing(sorted(set(rows['term'])))}."
+        for assumptions, rows in unmet.groupby("assumptions")
     ]
+    # Notes that differ in numbers alone are told once.
     noted = terms.dropna(subset="note")
-    notes += [f"{term}: {text}" for term, text in sorted(set(zip(noted["term"], noted["note"], strict=True)))[:8]]
-    return [*notes, *seed_limits(selection)]
+    told = {
+        re.sub(r"[\d.]+", "#", text): f"{term}: {text}."
+        for term, text in zip(noted["term"], noted["note"], strict=True)
+    }
+    return [*notes, *list(told.values())[:8], *seed_limits(selection)]
 
 
 CLAIM = Claim(

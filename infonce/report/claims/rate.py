@@ -44,18 +44,11 @@ def _covers(slope: fits.Mean) -> bool:
 
 
 def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean) -> str:
-    interval = (
-        f"95 % interval over {slope.n} seeds"
-        if slope.half_width
-        else f"{fmt.plural(slope.n, 'seed')}, no interval"
-        if slope.n < 2
-        else f"the same in {slope.n} seeds"
-    )
     off = (fitted["measured"] / fitted["predicted"] - 1).abs().max()
     near_half = slope.lower - TOLERANCE <= -0.5 <= slope.upper + TOLERANCE
     older = "" if near_half else ", away from the −1/2 of the older rate 1/√k"
     return (
-        f"slope {fmt.plus_minus(slope.value, slope.half_width)} ({interval}; single runs "
+        f"slope {fmt.plus_minus(slope.value, slope.half_width)} ({slope.over}; single runs "
         f"{fmt.span(fitted['slope'], 4)}){older}, fitted over k ≥ {fmt.integer(fitted['from_k'].min())} or later in "
         f"{fmt.share(len(fitted), len(rates))} runs; predicted coefficient {fmt.span(fitted['predicted'])}, measured "
         f"{fmt.span(fitted['measured'])}, at most {fmt.number(100 * off, 2)} % apart in a run."
@@ -64,18 +57,26 @@ def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean)
 
 def _bounds_sentence(curves: pd.DataFrame) -> str:
     literal = "Proposition 1" if (curves["risk_loss"] == "infonce").all() else "Eq 11"
-    parts = []
-    for name, bound, violated in zip(
-        ("the tight bracket", literal), ("bracket", "envelope"), _violations(curves), strict=True
-    ):
-        # DCL has no tight bracket, and an end that overflows is absent: both bound nothing.
-        tested = int(curves[[f"{bound}_lower", f"{bound}_upper"]].notna().any(axis=1).sum())
-        if tested:
-            parts.append(
-                f"{name} {'holds at all' if not violated else f'is violated at {fmt.integer(violated)} of'} "
-                f"{fmt.integer(tested)} points (run and k)"
-            )
-    return f"{fmt.listing(parts)}.".replace("the tight", "The tight", 1) if parts else "No bound was evaluated."
+    names = {"bracket": "the tight bracket", "envelope": literal}
+    violated = dict(zip(names, _violations(curves), strict=True))
+    # DCL may have no tight bracket, and an end that overflows is absent: both bound nothing.
+    tested = {bound: int(curves[[f"{bound}_lower", f"{bound}_upper"]].notna().any(axis=1).sum()) for bound in names}
+    evaluated = [bound for bound in names if tested[bound]]
+    if not evaluated:
+        return "No bound was evaluated."
+    if not any(violated.values()) and len({tested[bound] for bound in evaluated}) == 1:
+        verb = "hold" if len(evaluated) > 1 else "holds"
+        where = f"{verb} at all {fmt.integer(tested[evaluated[0]])} points (run and k)."
+        return _capital(f"{fmt.listing(names[bound] for bound in evaluated)} {where}")
+    parts = [
+        f"{names[bound]} is violated at {fmt.integer(violated[bound])} of {fmt.integer(tested[bound])} points"
+        for bound in evaluated
+    ]
+    return _capital(f"{fmt.listing(parts)} (run and k).")
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
 
 
 def _violations(curves: pd.DataFrame) -> tuple[int, int]:

@@ -21,6 +21,8 @@ def answer(selection: Selection) -> Answer:
     falling = int((ends["last"] < ends["first"]).sum())
     tested, violated = _bounds(selection.terms)
     verdict = Verdict.NOT_SUPPORTED if violated else judged(falling, len(ends))
+    if verdict is Verdict.SUPPORTED and 2 * closer <= len(frame):
+        verdict = Verdict.PARTLY  # the risk approaches, but that of DCL is not the closer one
     opening = (
         "The risk approaches the cross-entropy of the search among k points"
         if verdict is Verdict.SUPPORTED
@@ -61,6 +63,8 @@ def _empty(frame: pd.DataFrame) -> str:
     if frame["empty_support"].isna().all():
         return ""
     shares = frame.groupby("risk_negatives")["empty_support"].mean()
+    if (shares < 0.01).all():
+        return "Some point of the k is a possible positive in more than 99 % of searches at every k."
     full = shares[shares < 0.01]
     below = f" and is below 1 % from k = {fmt.integer(full.index.min())}" if len(full) else ""
     return (
@@ -102,7 +106,16 @@ def tables(selection: Selection) -> list[Table]:
 
 def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
+    notes = []
+    frame = distances(selection)
+    if len(frame) and frame["to_dcl"].max() >= EQUAL:
+        notes.append(
+            "Where the density is positive everywhere, CEₖ weighs the pool by dM/dπ while the risks use drawn "
+            "positives: "
+            "what remains of their distance at large k is that sampling."
+        )
     return [
+        *notes,
         "Where all k densities are 0 the search by M is 0/0; M itself stands in, and the share of such draws is shown.",
         *seed_limits(selection),
     ]

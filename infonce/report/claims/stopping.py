@@ -25,13 +25,10 @@ def answer(selection: Selection) -> Answer:
         Verdict.PARTLY: "The gap grows with the distance from the first weights in most runs",
     }.get(verdict, "The data do not support that the gap grows with the distance from the first weights")
     earlier = known[known["best_step"] < known["steps"]]
-    correlation = fits.mean_over_seeds(known, "correlation")
     return Answer(
         verdict,
-        f"{opening}: within a run their rank correlation is "
-        f"{fmt.plus_minus(correlation.value, correlation.half_width)} on "
-        f"average (n = {correlation.n} seeds), {STRONG} or more in {fmt.share(strong, len(known))} runs; ‖θ̂ − θ₀‖ "
-        "ends at "
+        f"{opening}: within a run their rank correlation is {fmt.number(known['correlation'].median())} in the median "
+        f"({fmt.span(known['correlation'])}), {STRONG} or more in {fmt.share(strong, len(known))} runs; ‖θ̂ − θ₀‖ ends at "
         f"{fmt.span(known['displacement'])}. The held-out loss was lowest before the last step in "
         f"{fmt.share(len(earlier), len(known))} runs{_gain(earlier)}.",
     )

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from infonce.report.format import integer, power_of_ten, temperature
 from infonce.report.selection import Selection
-from infonce.report.style import FORM_COLOURS, GRID, Drawing, label, note, panels
+from infonce.report.style import FORM_COLOURS, GRID, Drawing, label, panels
 
 _LARGEST = 300.0  # powers of ten beyond this are drawn at the edge
 
@@ -33,8 +33,11 @@ def summarised(terms: pd.DataFrame) -> pd.DataFrame:
 
 
 def log_values(terms: pd.DataFrame) -> pd.Series:
-    """Natural logarithm of each value, from the value where no logarithm was recorded; NaN for values not above 0."""
-    positive = terms["value"].where(terms["value"] > 0)
+    """Natural logarithm of each value, from the value where none was recorded; NaN for values not above 0.
+
+    A clipped value is not that of its formula: without a logarithm it has none here.
+    """
+    positive = terms["value"].where((terms["value"] > 0) & ~terms["clipped"].astype(bool))
     return terms["log_value"].astype(float).fillna(positive.astype(float).map(math.log, na_action="ignore"))
 
 
@@ -53,7 +56,7 @@ def ledger(selection: Selection) -> Drawing:
         "and the highest temperature.",
         caption=f"Encoders trained with k = {k}, mean over seeds; absolute values. Hollow: vacuous, or its "
         "assumptions are "
-        "not met. The axis is logarithmic: terms that are exactly 0 are listed in the panel instead.",
+        "not met. The axis is logarithmic: it cannot show terms that are exactly 0 and counts them under the panel.",
         data=data,
         draw=_draw,
     )
@@ -82,15 +85,14 @@ def _draw(data: pd.DataFrame) -> Figure:
                 markersize=6,
                 markerfacecolor=colour if sound else "none",
             )
-        ax.set(title=f"τ = {temperature(tau)}", xlabel="absolute value", yticks=range(len(names)))
+        unseen = f"; {hidden} are 0 or absent" if hidden else ""
+        ax.set(title=f"τ = {temperature(tau)}", xlabel=f"absolute value{unseen}", yticks=range(len(names)))
         ax.set_yticklabels([label(name) for name in names])
         ax.xaxis.set_major_formatter(
             lambda exponent, _: power_of_ten(round(exponent)) if exponent == round(exponent) else ""
         )
-        ax.set_ylim(len(names) - 0.4 + 0.6, -0.6)
+        ax.set_ylim(len(names) - 0.4, -0.6)
         ax.grid(axis="y", color=GRID, linewidth=0.4)
-        if hidden:
-            note(ax, f"{hidden} terms are 0 or absent")
     handles = [
         Line2D([], [], linestyle="none", marker="o", color=colour, label=form) for form, colour in FORM_COLOURS.items()
     ]
