@@ -15,8 +15,8 @@ class Described:
 _KNOWN = {
     "digits": (
         "1,797 grey 8×8 images of handwritten digits, ten classes; part of scikit-learn.",
-        "E. Alpaydin and C. Kaynak. Optical Recognition of Handwritten Digits. UCI Machine Learning Repository, 1998. "
-        "F. Pedregosa et al. Scikit-learn: Machine learning in Python. JMLR 12, 2011.",
+        "E. Alpaydin and C. Kaynak. Optical Recognition of Handwritten Digits. UCI Machine Learning Repository, "
+        "1998. F. Pedregosa et al. Scikit-learn: Machine learning in Python. JMLR 12, 2011.",
     ),
     "mnist": (
         "70,000 grey 28×28 images of handwritten digits, ten classes.",

@@ -72,8 +72,7 @@ def _summary(runs: pd.DataFrame, requested: list[dict[str, Any]] | None) -> str:
         failed.append(f"{fmt.integer(missing)} missing")
     return (
         f"{fmt.plural(len(runs), 'run')}{asked} {'is' if len(runs) == 1 else 'are'} in the tables, "
-        f"{fmt.integer(usable)} "
-        f"with numbers; {fmt.listing(failed) if failed else 'none missing, none diverged'}."
+        f"{fmt.integer(usable)} with numbers; {fmt.listing(failed) if failed else 'none missing, none diverged'}."
     )
 
 

@@ -108,8 +108,7 @@ def _overview_notes(selection: Selection) -> list[str]:
     other = len(selection.usable) - len(selection.runs)
     return [
         f"Figures over k and τ hold {selection.reference_text}; {fmt.plural(other, 'run')} at other dimensions or n "
-        "are "
-        "used where those vary (the generalisation gap) and in the table of runs."
+        "are used where those vary (the generalisation gap) and in the table of runs."
     ]
 
 

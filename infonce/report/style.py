@@ -180,6 +180,14 @@ def mean_over(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     return grouped.agg(mean="mean", se="sem", n="size").reset_index()
 
 
+def seeds_text(data: pd.DataFrame) -> str:
+    """How many seeds stand behind the cells of a figure."""
+    counts = sorted(int(n) for n in data["n"].unique())
+    if not counts:
+        return "No cell has a run."
+    return f"n = {counts[0]} in every cell." if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]} in a cell."
+
+
 def lines(axes: Axes, cells: pd.DataFrame, x: str, hue: str, text: Callable[[float], str]) -> None:
     """One line a value of `hue` through the means of `mean_over`; bars of one standard error where n ≥ 2."""
     for value, style in series_style(list(cells[hue].unique())).items():

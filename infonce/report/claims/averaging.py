@@ -28,6 +28,8 @@ def answer(selection: Selection) -> Answer:
     difference = fits.mean_over_seeds(growth.assign(less=growth[MAXIMISING] - growth[AVERAGING]), "less")
     slower = int((growth[AVERAGING] < growth[MAXIMISING]).sum())
     verdict = judged(slower, len(growth))
+    if verdict is Verdict.SUPPORTED and difference.lower <= 0:
+        verdict = Verdict.PARTLY  # so in every series, yet the interval over seeds holds 0
     opening = {
         Verdict.SUPPORTED: "The averaging bound grows more slowly with k than the maximising one",
         Verdict.PARTLY: "The averaging bound grows more slowly with k than the maximising one in most series",
@@ -35,12 +37,11 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}: from k = {fmt.integer(ks[0])} to {fmt.integer(ks[-1])} the logarithm of Proposition 4 (the "
-        "smaller of its forms) changes by "
-        f"{fmt.plus_minus(averaging.value, averaging.half_width)} and that of Eq 18 by "
-        f"{fmt.plus_minus(maximising.value, maximising.half_width)}, a "
-        f"difference of {fmt.plus_minus(difference.value, difference.half_width)} ({difference.over}), the former by "
-        f"less in {fmt.share(slower, len(growth))} series (one τ, one seed). Proposition 4 is the "
-        f"smaller bound in {fmt.share(smaller, len(pairs))} runs, in which Prop 4 / Eq 18 is "
+        f"smaller of its forms) changes by {fmt.plus_minus(averaging.value, averaging.half_width)} and that of Eq 18 "
+        f"by {fmt.plus_minus(maximising.value, maximising.half_width)}, a difference of "
+        f"{fmt.plus_minus(difference.value, difference.half_width)} ({difference.over}), the former by less in "
+        f"{fmt.share(slower, len(growth))} series (one τ, one seed). Proposition 4 is the smaller bound in "
+        f"{fmt.share(smaller, len(pairs))} runs, in which Prop 4 / Eq 18 is "
         f"{fmt.from_logarithm(float((pairs[AVERAGING] - pairs[MAXIMISING]).median()))} in the median. "
         f"{_norms(selection)} {_violations(frame)}",
     )
@@ -132,8 +133,7 @@ def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
         "Eq 18 has no factor e^(2/(βτ)); at low temperature it is the smaller bound for any k that can be computed. "
-        "The claim "
-        "is on growth with k.",
+        "The claim is on growth with k.",
         *seed_limits(selection),
     ]
 
@@ -142,11 +142,10 @@ CLAIM = Claim(
     slug="averaging",
     title="Averaging over negatives against maximising",
     statement="A bound that averages the displacement over the negatives does not grow with k, where one that takes "
-    "the "
-    "largest displacement does, most of all with heavy tails.",
+    "the largest displacement does, most of all with heavy tails.",
     equation="|ℓ(φ) − ℓ(φ′)| ≤ (4/τ)Δ<sub><i>a</i></sub> + (1/τ)Δ<sub><i>p</i></sub> + (3/τ)<i>e</i><sup>2/(βτ)</sup>"
-    "(mean<sub><i>j</i></sub> Δ<sub><i>j</i></sub><sup>β</sup>)<sup>1/β</sup>, against "
-    "(√6/τ)√(Δ<sub><i>a</i></sub>² + Δ<sub><i>p</i></sub>² + max<sub><i>j</i></sub> Δ<sub><i>j</i></sub>²)",
+    "(mean<sub><i>j</i></sub> Δ<sub><i>j</i></sub><sup>β</sup>)<sup>1/β</sup>, against (√6/τ)√(Δ<sub><i>a</i></sub>² "
+    "+ Δ<sub><i>p</i></sub>² + max<sub><i>j</i></sub> Δ<sub><i>j</i></sub>²)",
     source="Proposition 4; Eq 18 after Lei et al. (2023)",
     answer=answer,
     drawings=lambda selection: [comparison(selection)] if len(displacements(selection)) else [],

@@ -34,11 +34,10 @@ def answer(selection: Selection) -> Answer:
     )
     return Answer(
         verdict,
-        f"{opening}: from k = {fmt.integer(steps['from_k'].max())} to {fmt.integer(steps['to_k'].max())} it changes by "
-        f"{changes} nats (95 % intervals over seeds, the same seed compared): level, that is within "
-        f"{100 * LEVEL:.0f} % of the "
-        f"gap, at {fmt.share(level, len(steps))} temperatures, still moving, with 0 outside the interval, at "
-        f"{fmt.share(moving, len(steps))}, undecided elsewhere. {others}",
+        f"{opening}: from k = {fmt.integer(steps['from_k'].max())} to {fmt.integer(steps['to_k'].max())} it changes "
+        f"by {changes} nats (95 % intervals over seeds, the same seed compared): level, that is within "
+        f"{100 * LEVEL:.0f} % of the gap, at {fmt.share(level, len(steps))} temperatures, still moving, with 0 "
+        f"outside the interval, at {fmt.share(moving, len(steps))}, undecided elsewhere. {others}",
     )
 
 
@@ -144,8 +143,7 @@ CLAIM = Claim(
     slug="gap",
     title="The generalisation gap stabilises as k grows",
     statement="The gap between held-out and empirical risk is bounded independently of k, so it levels off as k "
-    "grows; it "
-    "falls with the number n of tuples.",
+    "grows; it falls with the number n of tuples.",
     equation="<i>R</i> ≤ <i>R̂<sub>n</sub></i> + 2·Rad + (12/τ)√(log(2/δ)/(2<i>n</i>)), Rad = O(1/√<i>n</i>) for "
     "every <i>k</i>",
     source="Propositions 3 and 5; Saunshi et al. (2019) carry an extra √k",

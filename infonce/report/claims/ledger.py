@@ -29,9 +29,8 @@ def answer(selection: Selection) -> Answer:
     if violated:
         verdict = Verdict.NOT_SUPPORTED if broken else Verdict.PARTLY
         opening = (
-            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, "
-            f"{fmt.integer(broken)} of "
-            f"them with their assumptions met ({fmt.listing(sorted(set(failed['equation'])))})"
+            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, {fmt.integer(broken)} "
+            f"of them with their assumptions met ({fmt.listing(sorted(set(failed['equation'])))})"
         )
     else:
         verdict = Verdict.SUPPORTED if len(tested) else Verdict.NOT_MEASURED
@@ -142,8 +141,8 @@ def limits(selection: Selection) -> list[str]:
 CLAIM = Claim(
     slug="ledger",
     title="The ledger of Theorem 1",
-    statement="The cross-entropy of the finite search is at most the empirical risk plus a complexity, a sample and a "
-    "finite-k term; each can be evaluated, in the paper's constants and in sharper ones.",
+    statement="The cross-entropy of the finite search is at most the empirical risk plus a complexity, a sample and "
+    "a finite-k term; each can be evaluated, in the paper's constants and in sharper ones.",
     equation="CE<sub><i>k</i></sub> ≤ <i>R̂<sub>n</sub></i> + 2·Rad + (12/τ)√(log(2/δ)/(2<i>n</i>)) + "
     "(4/(τ<i>k</i>)) E|d<i>M</i>/dπ|² + log(1 + <i>e</i><sup>2/τ</sup>/<i>k</i>)",
     source="Theorem 1, from Propositions 2, 3 and 5",

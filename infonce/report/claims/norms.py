@@ -40,8 +40,7 @@ def answer(selection: Selection) -> Answer:
         verdict,
         f"{opening}: from τ = {fmt.temperature(high)} to τ = {fmt.temperature(low)} it is multiplied by "
         f"{fmt.from_logarithm(change.value)}{_interval(change)}, rising in {fmt.share(rising, len(changes))} series "
-        "(one k, one "
-        f"seed); its largest value is {fmt.from_logarithm(float(frame['log'].max()))}.",
+        f"(one k, one seed); its largest value is {fmt.from_logarithm(float(frame['log'].max()))}.",
     )
 
 
@@ -101,8 +100,8 @@ CLAIM = Claim(
     title="A low temperature is sensitive to the norms of the negatives",
     statement="The moment of the negatives' norms that enters the complexity has the exponent 2/min(1, τ), so a low "
     "temperature makes it depend on the largest norms.",
-    equation="<i>B</i><sub>τ</sub> = rms‖<i>a</i>‖ + rms‖<i>p</i>‖ + "
-    "(mean<sub><i>i,j</i></sub> ‖<i>b<sub>ij</sub></i>‖<sup>2/(1∧τ)</sup>)<sup>(1∧τ)/2</sup>",
+    equation="<i>B</i><sub>τ</sub> = rms‖<i>a</i>‖ + rms‖<i>p</i>‖ + (mean<sub><i>i,j</i></sub> "
+    "‖<i>b<sub>ij</sub></i>‖<sup>2/(1∧τ)</sup>)<sup>(1∧τ)/2</sup>",
     source="Lemma 1",
     answer=answer,
     drawings=lambda selection: [norms(selection)] if len(norm_terms(selection)) else [],

@@ -36,8 +36,7 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}: the rank correlation between runs is negative for {fmt.share(negative, len(known))} pairs of "
-        "measure and "
-        f"temperature ({fmt.span(known.values(), 2)}). {best}",
+        f"measure and temperature ({fmt.span(known.values(), 2)}). {best}",
     )
 
 
@@ -48,8 +47,7 @@ def _best(runs: pd.DataFrame, name: str) -> str:
     mean = fits.mean_over_seeds(cell, name)
     return (
         f"The best {MEASURES[name]} is {fmt.plus_minus(mean.value, mean.half_width)} (n = {mean.n}) at k = "
-        f"{fmt.integer(k)} "
-        f"and τ = {fmt.temperature(tau)}."
+        f"{fmt.integer(k)} and τ = {fmt.temperature(tau)}."
     )
 
 
@@ -78,8 +76,7 @@ def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
         "The runs of one temperature differ in k and seed only; a correlation over few runs is uncertain, and no "
-        "interval is "
-        "given for it.",
+        "interval is given for it.",
         "Class labels judge recall and kNN accuracy; with augmented views as positives the encoder never saw a label.",
         *seed_limits(selection),
     ]
@@ -88,10 +85,10 @@ def limits(selection: Selection) -> list[str]:
 CLAIM = Claim(
     slug="quality",
     title="Cross-entropy and search quality",
-    statement="The held-out cross-entropy is the loss of the similarity search, so at one temperature it should order "
-    "encoders as recall@K, kNN accuracy and mean average precision do.",
-    equation="CE = E[−<i>s</i>(<i>a</i>,<i>p</i>)/τ + log <i>Z</i>(<i>a</i>)], "
-    "<i>Z</i>(<i>a</i>) = E<sub><i>b</i>~π</sub> <i>e</i><sup><i>s</i>(<i>a</i>,<i>b</i>)/τ</sup>",
+    statement="The held-out cross-entropy is the loss of the similarity search, so at one temperature it should "
+    "order encoders as recall@K, kNN accuracy and mean average precision do.",
+    equation="CE = E[−<i>s</i>(<i>a</i>,<i>p</i>)/τ + log <i>Z</i>(<i>a</i>)], <i>Z</i>(<i>a</i>) = "
+    "E<sub><i>b</i>~π</sub> <i>e</i><sup><i>s</i>(<i>a</i>,<i>b</i>)/τ</sup>",
     source="Sec. 2 and 3 of the paper",
     answer=answer,
     drawings=lambda selection: [quality(selection)] if measured(selection.runs) else [],

@@ -20,8 +20,8 @@ def answer(selection: Selection) -> Answer:
     fitted = rates.dropna(subset="slope")
     if fitted.empty:
         return not_measured(
-            "the range where the first-order term rules (second-order term at most 5 % of it, at least three k) "
-            f"is not reached by the curves. {_bounds_sentence(selection.curves)}"
+            "the range where the first-order term rules (second-order term at most 5 % of it, at least three k) is "
+            f"not reached by the curves. {_bounds_sentence(selection.curves)}"
         )
     slope = fits.mean_over_seeds(fitted, "slope")
     near = fitted["slope"].sub(-1).abs() <= TOLERANCE
@@ -124,8 +124,8 @@ def tables(selection: Selection) -> list[Table]:
 def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
-        "Risk and cross-entropy are exact expectations over the held-out pool taken as the data distribution; how well "
-        "that pool stands for all images is not part of the interval.",
+        "Risk and cross-entropy are exact expectations over the held-out pool taken as the data distribution; how "
+        "well that pool stands for all images is not part of the interval.",
         "The rate is that of a trained encoder's risk in k. It says nothing on how well training at that k works.",
         *seed_limits(selection),
     ]
@@ -134,8 +134,8 @@ def limits(selection: Selection) -> list[str]:
 CLAIM = Claim(
     slug="rate",
     title="The risk approaches the cross-entropy as 1/k",
-    statement="The risk of the InfoNCE loss differs from the held-out cross-entropy of the similarity search by a term "
-    "that falls as 1/k in the number of negatives k, not as 1/√k.",
+    statement="The risk of the InfoNCE loss differs from the held-out cross-entropy of the similarity search by a "
+    "term that falls as 1/k in the number of negatives k, not as 1/√k.",
     equation="−log(1 + <i>e</i><sup>2/τ</sup>/<i>k</i>) ≤ CE − <i>R</i> ≤ (<i>e</i><sup>2/τ</sup> − 1)²/(8<i>k</i>), "
     "<i>R</i> − CE = (1/<i>k</i>)(E <i>q<sub>a</sub></i>(<i>p</i>) − ½ E χ²(<i>Q</i>‖π)) + O(1/<i>k</i>²)",
     source="Proposition 1; older rate O(1/√k): Wang and Isola (2020)",

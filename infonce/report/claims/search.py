@@ -41,8 +41,8 @@ def answer(selection: Selection) -> Answer:
         verdict,
         f"{opening}: |CEₖ − R| falls from the smallest to the largest k in {fmt.share(falling, len(ends))} runs, from "
         f"{fmt.number(ends['first'].median())} nats at k = {fmt.integer(frame['risk_negatives'].min())} to "
-        f"{fmt.number(ends['last'].median())} at k = {fmt.integer(frame['risk_negatives'].max())} (medians). "
-        f"The DCL risk R̃ is closer than R at {fmt.share(closer, len(frame))} points (run and k); {_equality(frame)} "
+        f"{fmt.number(ends['last'].median())} at k = {fmt.integer(frame['risk_negatives'].max())} (medians). The DCL "
+        f"risk R̃ is closer than R at {fmt.share(closer, len(frame))} points (run and k); {_equality(frame)} "
         f"{_empty(frame)} {bound}",
     )
 
@@ -68,8 +68,8 @@ def _empty(frame: pd.DataFrame) -> str:
     full = shares[shares < 0.01]
     below = f" and is below 1 % from k = {fmt.integer(full.index.min())}" if len(full) else ""
     return (
-        f"No point of the k is a possible positive in {fmt.number(100 * shares.iloc[0], 2)} % of searches at "
-        f"k = {fmt.integer(shares.index[0])}{below}."
+        f"No point of the k is a possible positive in {fmt.number(100 * shares.iloc[0], 2)} % of searches at k = "
+        f"{fmt.integer(shares.index[0])}{below}."
     )
 
 
@@ -111,8 +111,7 @@ def limits(selection: Selection) -> list[str]:
     if len(frame) and frame["to_dcl"].max() >= EQUAL:
         notes.append(
             "Where the density is positive everywhere, CEₖ weighs the pool by dM/dπ while the risks use drawn "
-            "positives: "
-            "what remains of their distance at large k is that sampling."
+            "positives: what remains of their distance at large k is that sampling."
         )
     return [
         *notes,
@@ -127,8 +126,7 @@ CLAIM = Claim(
     statement="The InfoNCE risk with k negatives is close to the cross-entropy of a similarity search among k unseen "
     "points, and the DCL risk is closer still.",
     equation="|CE<sub><i>k</i></sub> − <i>R</i>| ≤ (4/(τ<i>k</i>)) E|d<i>M</i>/dπ|² + log(1 + "
-    "<i>e</i><sup>2/τ</sup>/<i>k</i>), "
-    "|CE<sub><i>k</i></sub> − <i>R̃</i>| ≤ (4/(τ<i>k</i>)) E|d<i>M</i>/dπ|²",
+    "<i>e</i><sup>2/τ</sup>/<i>k</i>), |CE<sub><i>k</i></sub> − <i>R̃</i>| ≤ (4/(τ<i>k</i>)) E|d<i>M</i>/dπ|²",
     source="Proposition 2, Eq 12, Sec. 3.4",
     answer=answer,
     drawings=lambda selection: [interpretation(selection)] if len(distances(selection)) else [],

@@ -28,8 +28,8 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}: within a run their rank correlation is {fmt.number(known['correlation'].median())} in the median "
-        f"({fmt.span(known['correlation'])}), {STRONG} or more in {fmt.share(strong, len(known))} runs; ‖θ̂ − θ₀‖ ends at "
-        f"{fmt.span(known['displacement'])}. The held-out loss was lowest before the last step in "
+        f"({fmt.span(known['correlation'])}), {STRONG} or more in {fmt.share(strong, len(known))} runs; ‖θ̂ − θ₀‖ "
+        f"ends at {fmt.span(known['displacement'])}. The held-out loss was lowest before the last step in "
         f"{fmt.share(len(earlier), len(known))} runs{_gain(earlier)}.",
     )
 
@@ -39,9 +39,8 @@ def _gain(earlier: pd.DataFrame) -> str:
         return ""
     share = 100 * (earlier["best_step"] / earlier["steps"]).median()
     return (
-        f": there in the median at {fmt.number(share, 2)} % of the steps, "
-        f"{fmt.number(earlier['excess'].median(), 2)} nats "
-        "below its value at the end"
+        f": there in the median at {fmt.number(share, 2)} % of the steps, {fmt.number(earlier['excess'].median(), 2)} "
+        "nats below its value at the end"
     )
 
 
@@ -110,8 +109,7 @@ CLAIM = Claim(
     slug="stopping",
     title="Early stopping",
     statement="The complexity term grows with the radius of the ball around the first weights that training stays "
-    "in, so "
-    "stopping early holds the gap down.",
+    "in, so stopping early holds the gap down.",
     equation="Rad ≤ (96/τ)√(<i>d</i><sub>θ</sub>/<i>n</i>) min{<i>A</i>√(log 3 + 1), √(log(1 + 2<i>A</i>) + 1)}, "
     "<i>A</i> = <i>e</i> <i>R</i><sub>θ</sub> <i>B</i><sub>τ</sub> <i>C</i><sub>Φ</sub>, ‖θ − θ<sub>0</sub>‖ ≤ "
     "<i>R</i><sub>θ</sub>",

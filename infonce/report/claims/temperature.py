@@ -62,13 +62,11 @@ def _bounds_sentence(runs: pd.DataFrame) -> str:
     if outside == above == 0:
         return (
             f"The density q stays in the range of Eq 8 and KL below K*(τ) in all {fmt.integer(len(runs))} runs; KL "
-            "uses at "
-            f"most {fmt.number(100 * used, 2)} % of its ceiling."
+            f"uses at most {fmt.number(100 * used, 2)} % of its ceiling."
         )
     return (
-        f"Of {fmt.integer(len(runs))} runs, q leaves the range of Eq 8 in {fmt.integer(outside)} and KL exceeds "
-        "K*(τ) in "
-        f"{fmt.integer(above)}."
+        f"Of {fmt.integer(len(runs))} runs, q leaves the range of Eq 8 in {fmt.integer(outside)} and KL exceeds K*(τ) "
+        f"in {fmt.integer(above)}."
     )
 
 
@@ -103,8 +101,7 @@ def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
         "Every τ has encoders of its own: the figure shows training and evaluation at one τ together, not the same "
-        "encoder "
-        "searched at another τ.",
+        "encoder searched at another τ.",
         *seed_limits(selection),
     ]
 

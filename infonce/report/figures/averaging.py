@@ -40,11 +40,10 @@ def comparison(selection: Selection) -> Drawing:
         name="averaging",
         title="Averaging against maximising over the negatives",
         alt="Bounds on the change of the loss between the first and the last encoder against k: Proposition 4, which "
-        "averages "
-        "over negatives, Eq 18, which takes their maximum, and the measured change; one colour for each temperature.",
+        "averages over negatives, Eq 18, which takes their maximum, and the measured change; one colour for each "
+        "temperature.",
         caption="Displacements are those of training, from the first to the last encoder. Geometric means over "
-        "seeds. Third panel: "
-        "the norms that enter Lemma 1, averaged (B_τ) and at their largest.",
+        "seeds. Third panel: the norms that enter Lemma 1, averaged (B_τ) and at their largest.",
         data=data,
         draw=_draw,
     )

@@ -5,7 +5,17 @@ from matplotlib.figure import Figure
 
 from infonce.report.format import integer, temperature
 from infonce.report.selection import FIXED, Selection
-from infonce.report.style import Drawing, at_values, legend_below, lines, logarithmic, mean_over, note, panels
+from infonce.report.style import (
+    Drawing,
+    at_values,
+    legend_below,
+    lines,
+    logarithmic,
+    mean_over,
+    note,
+    panels,
+    seeds_text,
+)
 
 AXES = {"negatives": "negatives k", "tuples": "training tuples n", "dimension": "embedding dimension d"}
 
@@ -41,8 +51,8 @@ def gap(selection: Selection) -> Drawing:
         title="The generalisation gap",
         alt=f"Gap between held-out and empirical risk against {', '.join(varied)}; one line for each temperature.",
         caption="Means over seeds; bars are one standard error over seeds where n ≥ 2. Against n and d: at the "
-        "largest k that "
-        "the grid varies them for. Each run's own standard error, over anchors and tuples, is in the table of runs.",
+        "largest k that the grid varies them for. Each run's own standard error, over anchors and tuples, is in the "
+        "table of runs. " + seeds_text(data),
         data=data,
         draw=_draw,
     )

@@ -52,11 +52,10 @@ def ledger(selection: Selection) -> Drawing:
         name="ledger",
         title="Every term of the ledger",
         alt=f"Dot plot on a logarithmic axis of the ledger's terms at k = {k}, literal, tight and measured, at the "
-        "lowest "
-        "and the highest temperature.",
+        "lowest and the highest temperature.",
         caption=f"Encoders trained with k = {k}, mean over seeds; absolute values. Hollow: vacuous, or its "
-        "assumptions are "
-        "not met. The axis is logarithmic: it cannot show terms that are exactly 0 and counts them under the panel.",
+        "assumptions are not met. The axis is logarithmic: it cannot show terms that are exactly 0 and counts them "
+        "under the panel.",
         data=data,
         draw=_draw,
     )

@@ -31,8 +31,7 @@ def norms(selection: Selection) -> Drawing:
         title="The norm term of Lemma 1",
         alt="Logarithm of B_τ against temperature τ, one line for each k.",
         caption="Means over seeds of log₁₀ B_τ; bars are one standard error where n ≥ 2. The exponent on the norms "
-        "of the "
-        "negatives is 2/min(1, τ).",
+        "of the negatives is 2/min(1, τ).",
         data=data,
         draw=_draw,
     )

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from infonce.report import grid
 from infonce.report.format import integer, temperature
 from infonce.report.selection import Selection, at_reference
-from infonce.report.style import INK, Drawing, mean_over, panels
+from infonce.report.style import INK, Drawing, mean_over, panels, seeds_text
 from infonce.report.tabulate import records
 
 QUANTITIES = {
@@ -27,8 +27,8 @@ def overview(selection: Selection) -> Drawing:
     data = _with_empty_cells(data, selection)
     best = data[data["quantity"] == "cross_entropy"].nsmallest(1, "mean")
     lowest = "".join(
-        f" Cross-entropy is lowest, {row['mean']:.3g} nats, at k = {integer(row['negatives'])} and "
-        f"τ = {temperature(row['temperature'])}."
+        f" Cross-entropy is lowest, {row['mean']:.3g} nats, at k = {integer(row['negatives'])} and τ = "
+        f"{temperature(row['temperature'])}."
         for row in records(best)
     )
     return Drawing(
@@ -37,9 +37,9 @@ def overview(selection: Selection) -> Drawing:
         alt="Four heatmaps with negatives k across and temperature τ down: empirical risk, held-out risk, held-out "
         f"cross-entropy and generalisation gap.{lowest}",
         caption=f"Mean over seeds at {selection.reference_text}. R and R̂ are the trained loss at the run's own k, "
-        "with "
-        "−log k inside, so that values at different k may be compared; values at different τ may not. "
-        + _seeds_text(data),
+        "with −log k inside, so that values at different k may be compared; values at different τ may not. "
+        + seeds_text(data)
+        + " A cross marks a cell without numbers, and a cell with fewer seeds says so.",
         data=data,
         draw=_draw,
     )
@@ -51,13 +51,6 @@ def _with_empty_cells(data: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     wanted = wanted.merge(pd.DataFrame({"quantity": list(QUANTITIES)}), how="cross")
     whole = wanted.merge(data, how="left", on=["negatives", "temperature", "quantity"])
     return whole.fillna({"n": 0}).astype({"n": int})
-
-
-def _seeds_text(data: pd.DataFrame) -> str:
-    counts = sorted(data["n"].unique())
-    if len(counts) <= 1:
-        return f"n = {counts[0]} in every cell." if counts else "No cell has a run."
-    return f"n = {counts[-1]}; cells with fewer say so. A cross marks a cell without numbers."
 
 
 def _draw(data: pd.DataFrame) -> Figure:

@@ -20,6 +20,7 @@ from infonce.report.style import (
     logarithmic,
     note,
     panels,
+    seeds_text,
     series_style,
 )
 
@@ -40,9 +41,9 @@ def decay(selection: Selection) -> Drawing:
         alt="Log-log plots of the absolute difference between risk and held-out cross-entropy against the number of "
         "negatives k, one panel for each temperature, with guides of slope −1 and −1/2.",
         caption="Exact expectations over the held-out pool, averaged over seeds; bars are one standard error where "
-        "there "
-        "are two seeds or more. Filled markers: first-order term rules (second-order term at most 5 % of it); "
-        "the slope is fitted there. Hollow: outside the fit. Each colour is the k that the encoders were trained with.",
+        "there are two seeds or more. Filled markers: first-order term rules (second-order term at most 5 % of it); "
+        "the slope is fitted there. Hollow: outside the fit. Each colour is the k that the encoders were trained "
+        "with. " + seeds_text(data),
         data=data,
         draw=_draw_decay,
     )
@@ -102,12 +103,10 @@ def bounds(selection: Selection) -> Drawing:
         name="bounds",
         title="Between the tight bracket and the literal envelope",
         alt=f"Log-log plots of risk minus cross-entropy against k for encoders trained with k = {k}, with the "
-        "first-order "
-        f"prediction, the tight bracket and the envelope of {envelope}, one panel for each temperature.",
+        f"first-order prediction, the tight bracket and the envelope of {envelope}, one panel for each temperature.",
         caption=f"Encoders trained with k = {k}, mean over seeds. Absolute values of the difference, of its "
-        "first-order "
-        "term and of both ends of each interval; an end on the other side of zero is drawn thin. Envelope: "
-        f"{envelope}.",
+        "first-order term and of both ends of each interval; an end on the other side of zero is drawn thin. "
+        f"Envelope: {envelope}.",
         data=data,
         draw=_draw_bounds,
     )

@@ -34,11 +34,9 @@ def interpretation(selection: Selection) -> Drawing:
         name="search",
         title="The search among k points and the two risks",
         alt="Three panels against k: distance of the finite search's cross-entropy to the InfoNCE risk, to the DCL "
-        "risk, and "
-        "how often none of the k points is a possible positive; one line for each temperature.",
+        "risk, and how often none of the k points is a possible positive; one line for each temperature.",
         caption="Means over all encoders of a temperature, whatever k they were trained with. Distances below "
-        f"{EQUAL:g} nats "
-        "are equalities up to rounding; a log axis cannot show them, so they are marked at its foot.",
+        f"{EQUAL:g} nats are equalities up to rounding; a log axis cannot show them, so they are marked at its foot.",
         data=data,
         draw=_draw,
     )

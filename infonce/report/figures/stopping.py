@@ -29,8 +29,8 @@ def along_training(selection: Selection) -> Drawing:
         alt=f"Four panels for encoders trained with k = {k}: distance from the first weights, losses and gap against "
         "optimiser steps, and gap against distance; one line for each temperature.",
         caption=f"Encoders trained with k = {k}, mean over seeds. Solid: held-out loss; dashed: loss over the "
-        "training tuples. "
-        "Losses along training are estimates on fixed tuples; the final risks elsewhere on this page are exact.",
+        "training tuples. Losses along training are estimates on fixed tuples; the final risks elsewhere on this "
+        "page are exact.",
         data=data,
         draw=_draw,
     )

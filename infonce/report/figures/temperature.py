@@ -19,6 +19,7 @@ from infonce.report.style import (
     logarithmic,
     mean_over,
     panels,
+    seeds_text,
 )
 
 _QUANTITIES = {
@@ -41,13 +42,11 @@ def concentration(selection: Selection) -> Drawing:
         name="temperature",
         title="Temperature and the concentration of the search",
         alt="Four panels against temperature τ: KL divergence of the search from uniform choice under its ceilings, "
-        "χ², the "
-        "measured range of the density q inside the range of Eq 8, and the number of effective neighbours.",
+        "χ², the measured range of the density q inside the range of Eq 8, and the number of effective neighbours.",
         caption="Means over seeds, one line for each k that the encoders were trained with; bars are one standard "
-        "error "
-        "where n ≥ 2. The shaded range of q is from the smallest to the largest value in any run; dashed: e^(±2/τ), "
-        "Eq 8. "
-        f"Largest possible number of neighbours: the pool, {number(runs['pool_size'].max())}.",
+        "error where n ≥ 2. The shaded range of q is from the smallest to the largest value in any run; dashed: "
+        "e^(±2/τ), Eq 8. "
+        f"Largest possible number of neighbours: the pool, {number(runs['pool_size'].max())}. " + seeds_text(data),
         data=data,
         draw=_draw,
     )
