@@ -1,7 +1,6 @@
 """`infonce cluster check`: each thing that a grid needs of a cluster, tried; a line says well, or what to set."""
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -107,14 +106,6 @@ def _request(request: Request, site: Site) -> Finding:
 
 def _test_only(options: list[str]) -> str:
     """When a job with these options would start. Nothing is submitted."""
-    done = subprocess.run(
-        ["sbatch", "--test-only", *options, "--wrap=true"],
-        capture_output=True,
-        text=True,
-        timeout=queue.SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise ClusterError(f"sbatch: {queue.last_line(done.stderr)}")
+    done = queue.completed("sbatch", "--test-only", *options, "--wrap=true")
     found = re.search(r"to start at (\S+)", done.stderr)
     return f"could start at {found.group(1)}" if found else "is accepted"

@@ -47,6 +47,11 @@ def queue() -> list[QueuedJob]:
 
 def answer(*command: str) -> str:
     """What a command of the cluster prints. Raises ClusterError with its own message where it fails."""
+    return completed(*command).stdout
+
+
+def completed(*command: str) -> subprocess.CompletedProcess[str]:
+    """A command of the cluster that succeeded, with all that it said. Raises ClusterError where it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
@@ -57,7 +62,7 @@ def answer(*command: str) -> str:
         raise ClusterError(f"{command[0]}: no answer within {SECONDS} s; the controller may be down") from None
     if done.returncode:
         raise ClusterError(f"{command[0]}: {last_line(done.stderr or done.stdout)}")
-    return done.stdout
+    return done
 
 
 def last_line(text: str) -> str:
