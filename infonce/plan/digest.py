@@ -6,6 +6,7 @@ The digest is taken over syntax trees without docstrings: comments, line breaks 
 import ast
 import functools
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -17,10 +18,9 @@ _LEFT_OUT = ("infonce.records", "infonce.files", "infonce.errors")
 @functools.cache
 def code_digest(*entries: str) -> str:
     """A digest of the modules `entries` and of every module of this package that they import, at any depth."""
-    modules = _closure(entries)
     digest = hashlib.blake2b(digest_size=8)
-    for name in sorted(modules):
-        digest.update(f"{name}\n{_meaning(modules[name])}\n".encode())
+    for name, module in sorted(_closure(entries).items()):
+        digest.update(f"{name}\n{module.meaning}\n".encode())
     return digest.hexdigest()
 
 
@@ -29,17 +29,36 @@ def modules_of(*entries: str) -> list[str]:
     return sorted(_closure(entries))
 
 
-def _closure(entries: tuple[str, ...]) -> dict[str, ast.Module]:
-    found: dict[str, ast.Module] = {}
+@dataclass(frozen=True)
+class Module:
+    """What a module imports of this package, and its syntax tree as text."""
+
+    imports: list[str]
+    meaning: str
+
+
+def _closure(entries: tuple[str, ...]) -> dict[str, Module]:
+    found: dict[str, Module] = {}
     waiting = list(entries)
     while waiting:
         name = waiting.pop()
-        path = _path_of(name)
-        if name in found or path is None or name.startswith(_LEFT_OUT):
+        if name in found or name.startswith(_LEFT_OUT):
             continue
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-        waiting += _imports(found[name])
+        module = read_module(name)
+        if module is not None:
+            found[name] = module
+            waiting += module.imports
     return found
+
+
+@functools.cache
+def read_module(name: str) -> Module | None:
+    """A module of this package as the digests see it; None where there is no such module."""
+    path = _path_of(name)
+    if path is None:
+        return None
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return Module(_imports(tree), _meaning(tree))
 
 
 def _imports(tree: ast.Module) -> list[str]:

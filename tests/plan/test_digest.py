@@ -11,13 +11,18 @@ def package(tmp_path, monkeypatch) -> Path:
     copy = tmp_path / "infonce"
     shutil.copytree(digest.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(digest, "PACKAGE", copy)
-    digest.code_digest.cache_clear()
+    forget()
     yield copy
+    forget()
+
+
+def forget() -> None:
     digest.code_digest.cache_clear()
+    digest.read_module.cache_clear()
 
 
 def digests() -> tuple[str, str, str]:
-    digest.code_digest.cache_clear()
+    forget()
     return tuple(digest.code_digest(f"infonce.stages.{stage}") for stage in ("train", "evaluate", "report"))
 
 
