@@ -10,7 +10,8 @@ TRAINING_PURPOSE = "training"
 HELD_OUT_PURPOSE = "held-out"
 
 KEPT_BYTES = {"cpu": 2**28, "cuda": 2**32}
-MAKE_AT_ONCE = 4096  # inputs; bounds the temporaries of making views
+MAKE_AT_ONCE = 4096  # inputs, and
+NUMBERS_AT_ONCE = 2**20  # indices: bounds of the temporaries that making them takes
 
 
 class TupleSource:
@@ -57,10 +58,10 @@ class TupleSource:
         size += len(rows) * self.sampler.negative_count * rows.element_size()
         if size > KEPT_BYTES.get(self.device.type, 0):
             return
-        inputs = self.inputs
+        inputs, of_negatives = self.inputs, max(1, NUMBERS_AT_ONCE // self.sampler.negative_count)
         self._kept = {
             "anchors": torch.cat([inputs.anchor_inputs(part) for part in rows.split(MAKE_AT_ONCE)]),
             "positives": torch.cat([inputs.positive_inputs(part) for part in rows.split(MAKE_AT_ONCE)]),
             "pool": torch.cat([inputs.pool_inputs(part) for part in self.images.split(MAKE_AT_ONCE)]),
-            "negatives": torch.cat([self.negative_places(part, 0) for part in rows.split(MAKE_AT_ONCE)]),
+            "negatives": torch.cat([self.negative_places(part, 0) for part in rows.split(of_negatives)]),
         }

@@ -123,7 +123,7 @@ def statistics_kept(encoder: nn.Module) -> Iterator[None]:
 
 
 def _propagate(embeddings: torch.Tensor, gradient: torch.Tensor) -> None:
-    """`embeddings.backward(gradient)` by way of a scalar: given a gradient, torch imports its compiler, a second long."""
+    """`embeddings.backward(gradient)` by way of a scalar: with a gradient, torch imports its compiler for a second."""
     (embeddings * gradient).sum().backward()
 
 
