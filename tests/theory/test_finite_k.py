@@ -132,6 +132,9 @@ def test_the_coefficients_are_those_of_the_expansion_in_one_over_k(loss):
     # Richardson: what is left after the second order falls four times as fast again
     left = rest * ks[:, None] - second
     np.testing.assert_allclose(left[1], left[0] / 4, rtol=0.05, atol=1e-4)
+    for method in ("direct", "binned"):  # where R - CE is 1e-6, its own digits are kept
+        far = finite_risks(a, p, b, 0.5, 10**6, method=method).difference(loss)[0]
+        np.testing.assert_allclose(far * 10**6, first + second / 10**6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -42,6 +42,8 @@ def test_extremes_stay_finite_and_in_order():
         assert all(0 <= v <= c for v, c in zip(values, (1e-6, 1.0, 1e3, 1e6), strict=True))
         assert values == sorted(values)
     assert sphere.mean_cosine(1.0, 2000) == pytest.approx(1 / 2000, rel=1e-3)  # where the Bessel functions underflow
+    series = 40**2 / (2 * 2000) - 40**4 / (4 * 2000**2 * 2002)  # up to order κ⁴, where the Bessel function underflows
+    assert sphere.log_mean_exp_cosine(40.0, 2000) == pytest.approx(series, rel=1e-6)
     assert sphere.mean_cosine(40.0, 2000) == pytest.approx(40 / 2000, rel=1e-3)
     assert sphere.mean_cosine(1e8, 5) == pytest.approx(1 - 2 / 1e8, rel=1e-12)
     assert sphere.log_mean_exp_cosine(1.0, 2000) == pytest.approx(1 / (2 * 2000), rel=1e-3)
