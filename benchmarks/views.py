@@ -5,6 +5,8 @@
 Both get the same uint8 images, use the same cores, and make the same kind of view (SimCLR's, for the size). The
 rival is a DataLoader with two workers and one thread each, with tensors and with PIL images; the faster one counts.
 Rounds alternate, so that what else the machine does hits all of them; reported are medians and ratios of medians.
+Images per second of processor time (of all processes and threads involved) stand beside images per second of the
+clock: they tell the same on an idle machine and are disturbed less on a busy one.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import torch
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
@@ -58,37 +61,40 @@ def one_thread(worker: int) -> None:
     torch.set_num_threads(1)
 
 
-def per_sample(images: torch.Tensor, batch: int, pil: bool) -> Callable[[], float]:
+def per_sample(images: torch.Tensor, batch: int, pil: bool) -> Callable[[], tuple[float, float]]:
     loader = DataLoader(
         PerSample(images, pil), batch, num_workers=CORES, worker_init_fn=one_thread, persistent_workers=True
     )
 
-    def rate() -> float:
-        start, count = None, 0
-        for views in loader:
-            if start is None:  # the first batch pays for the start of the epoch
-                start = time.perf_counter()
-            else:
-                count += len(views)
-        return count / (time.perf_counter() - start)
+    def rate() -> tuple[float, float]:
+        clock, processor = time.perf_counter(), processor_seconds()
+        count = sum(len(views) for views in loader)
+        return count / (time.perf_counter() - clock), count / (processor_seconds() - processor)
 
     return rate
 
 
-def whole_batch(images: torch.Tensor, batch: int, device: str) -> Callable[[], float]:
+def whole_batch(images: torch.Tensor, batch: int, device: str) -> Callable[[], tuple[float, float]]:
     images = images.to(device)
 
-    def rate() -> float:
+    def rate() -> tuple[float, float]:
         torch.set_num_threads(CORES)
-        start = time.perf_counter()
+        clock, processor = time.perf_counter(), processor_seconds()
         for epoch, first in enumerate(range(0, len(images), batch)):
             rows = torch.arange(first, first + batch)
             make_views(images[first : first + batch], 1, epoch, rows, OPTIONS)
         if device == "cuda":
             torch.cuda.synchronize()
-        return len(images) / (time.perf_counter() - start)
+        count = len(images)
+        return count / (time.perf_counter() - clock), count / (processor_seconds() - processor)
 
     return rate
+
+
+def processor_seconds() -> float:
+    """User and system time of this process and its workers."""
+    own = psutil.Process()
+    return sum(process.cpu_times().user + process.cpu_times().system for process in [own, *own.children()])
 
 
 def main() -> None:
@@ -114,12 +120,19 @@ def main() -> None:
                 value = rate()
                 if round_number:  # the first round warms up
                     rates[name].append(value)
-        medians = {name: statistics.median(values) for name, values in rates.items()}
-        best_rival = max(value for name, value in medians.items() if name.startswith("torchvision"))
-        print(f"{side}×{side}, images per second (ratio to the faster torchvision):")
-        for name, value in medians.items():
-            print(f"  {name:<22} {value:>10,.0f}  {value / best_rival:6.2f}")
-        results[f"{side}"] = medians
+        by_clock, by_processor = (
+            {name: statistics.median(value[kind] for value in values) for name, values in rates.items()}
+            for kind in (0, 1)
+        )
+        rivals = [name for name in rates if name.startswith("torchvision")]
+        print(f"{side}×{side}: images per second, and per second of processor time (ratio to the faster torchvision)")
+        for name in rates:
+            cells = (
+                f"{medians[name]:>10,.0f} {medians[name] / max(medians[rival] for rival in rivals):>6.2f}"
+                for medians in (by_clock, by_processor)
+            )
+            print(f"  {name:<22}", *cells)
+        results[f"{side}"] = {"by_clock": by_clock, "by_processor": by_processor}
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(results, indent=1) + "\n")
 
