@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.report.conftest import Built
-from tests.report.conftest import built as built
+from tests.report.model import Built, small_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return small_report(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

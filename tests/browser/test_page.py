@@ -4,7 +4,7 @@ import pytest
 
 from infonce.report.claims import CLAIMS
 from tests.browser.conftest import Opened
-from tests.report.conftest import Built
+from tests.report.model import Built
 
 pytestmark = pytest.mark.browser
 WITH_FIGURES = ["overview", *(claim.slug for claim in CLAIMS)]

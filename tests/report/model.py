@@ -5,8 +5,10 @@ R(k) - CE is coefficient/k + second/k² exactly, so the report's fits have a kno
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from infonce.records.schemas import SCHEMAS
-from infonce.report import Tables
+from infonce.report import Tables, build
 from infonce.report.tabulate import records
 
 EVALUATED = (1, 4, 16, 64, 256, 1024, 4096, 16384, 100_000, 1_000_000)
@@ -276,3 +278,37 @@ def failed(tables: Tables, run: str, status: str, message: str) -> Tables:
         terms=tables.terms[tables.terms["run"] != run],
         history=tables.history,
     )
+
+
+@dataclass(frozen=True)
+class Built:
+    folder: Path
+    tables: Tables
+    requested: list[dict[str, Any]]
+
+    @property
+    def page(self) -> str:
+        return (self.folder / "report.html").read_text(encoding="utf-8")
+
+
+def faulty_grid() -> tuple[Tables, list[dict[str, Any]]]:
+    requested = specs(positives=("class",)) + specs(
+        positives=("augment",), losses=("dcl",), negatives=(4, 64), temperatures=(0.2, 1.0)
+    )
+    present = [spec for spec in requested if not _is(spec, negatives=4, temperature=0.5, seed=1)]
+    tables = make_tables(present)
+    run = tables.runs[(tables.runs["negatives"] == 16) & (tables.runs["temperature"] == 0.1)]["run"].iloc[0]
+    return failed(tables, run, "diverged", "the loss was not finite at step 12"), requested
+
+
+def _is(spec: dict[str, Any], **values: Any) -> bool:
+    return all(spec[key] == value for key, value in values.items())
+
+
+@cache
+def small_report(base: Path) -> Built:
+    """The report of the grid with faults, built once in a session."""
+    tables, requested = faulty_grid()
+    folder = base / "small-report"
+    build(tables, folder, "A small grid", requested, jobs=1)
+    return Built(folder, tables, requested)

@@ -11,8 +11,7 @@ from infonce.report import build, style
 from infonce.report.claims import CLAIMS
 from infonce.report.figures import gap, rate
 from infonce.report.selection import selections
-from tests.report.conftest import Built, faulty_grid
-from tests.report.model import make_tables, specs
+from tests.report.model import Built, faulty_grid, make_tables, specs
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = ["summary", "overview", *(claim.slug for claim in CLAIMS), "gaps", "runs", "methods", "data", "cite"]

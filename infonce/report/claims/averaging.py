@@ -132,8 +132,8 @@ def _pair(log_value: float | None) -> tuple[float, float] | None:
 def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
-        "Eq 18 has no factor e^(2/(βτ)); at low temperature it is the smaller bound for any k that can be computed. "
-        "The claim is on growth with k.",
+        "Which of the two bounds is smaller is a matter of their constants: the literal Prop 4 has a factor "
+        "e^(2/(βτ)) that Eq 18 lacks. The claim is on growth with k.",
         *seed_limits(selection),
     ]
 
