@@ -147,12 +147,13 @@ def test_weights_from_a_first_step_by_hand(digits, make_spec):
         assert torch.allclose(final[name], parameter - 0.5 * parameter.grad, atol=1e-6)
 
 
-@pytest.mark.parametrize("rate", [1e25, 1e38])
+@pytest.mark.parametrize("rate", [1e25, 1e38, 1e45])
 def test_divergence_is_a_status_with_the_last_finite_state(rate, digits, make_spec):
     result = run(make_spec({"optimizer": "sgd", "learning_rate": rate}, head="lift"), digits)
     assert result.status == "diverged"
     assert f"diverged at step {result.steps + 1}" in result.message
     assert all(torch.isfinite(tensor).all() for tensor in result.final.values())
+    assert math.isfinite(result.displacement)
     assert all(math.isfinite(value) for row in result.history for value in row.values())
 
 
