@@ -24,7 +24,6 @@ class EmbeddedTuples:
     own: Tensor  # (A,) index into the pool, -1 where the own image is not in it
 
 
-@torch.no_grad()
 def embed_tuples(encoder: Encoder, inputs: TupleInputs, rows: Tensor) -> EmbeddedTuples:
     """Embed the anchors and positives of `rows` and the whole pool of `inputs`."""
     images = inputs.sampler.images.to(inputs.device)

@@ -51,7 +51,7 @@ def evaluate(
 
         training_rows = torch.arange(training.sampler.tuples, device=where)
         trained = embed_tuples(after, training, training_rows)
-        losses = tuple_losses(trained, training, spec.loss, spec.temperature)
+        losses = tuple_losses(trained, training, spec.loss, spec.temperature).cpu().numpy()
 
         rows = torch.arange(min(held_out.sampler.tuples, options.anchors_limit or 2**62), device=where)
         searched = embed_tuples(after, held_out, rows)

@@ -7,13 +7,16 @@ from torch import Tensor
 from infonce.data.inputs import TupleInputs
 from infonce.encoders import registry
 from infonce.encoders.encoder import Encoder
+from infonce.evaluation.complexity import complexity_from_below
 from infonce.evaluation.density import FiniteSearch
 from infonce.evaluation.displacement import TUPLES_AT_MOST, displacement
 from infonce.evaluation.embedding import EmbeddedTuples, embed_tuples
 from infonce.evaluation.risks import HeldOut, tuple_losses
 from infonce.spec.evaluation import EvaluationOptions
 from infonce.spec.run import RunSpec
+from infonce.theory.bounds import dyadic_radius
 from infonce.theory.ledger import Measurements
+from infonce.theory.ledger_generalisation import SMALLEST_RADIUS
 
 
 def measurements_of(
@@ -35,8 +38,11 @@ def measurements_of(
     rows = trained.rows[:TUPLES_AT_MOST]
     untrained = embed_tuples(before, inputs, rows)
     moved = displacement(untrained, trained, inputs)
-    losses_before = tuple_losses(untrained, inputs, spec.loss, spec.temperature)
+    losses_before = tuple_losses(untrained, inputs, spec.loss, spec.temperature).cpu().numpy()
     norms = _input_norms(inputs, rows)
+    distance = _parameter_distance(before, after)
+    radius, _ = dyadic_radius(distance, SMALLEST_RADIUS)
+    complexity = complexity_from_below(spec, options, before, inputs, radius)
     return Measurements(
         loss=spec.loss,
         generator=spec.positives,
@@ -57,7 +63,7 @@ def measurements_of(
         log_q_max=float(held_out.kernel.log_q_max.max()),
         finite_cross_entropy=float(search.cross_entropy[at]),
         parameters=sum(parameter.numel() for parameter in after.parameters()),
-        displacement=_parameter_distance(before, after),
+        displacement=distance,
         operator_norms=_operator_norms(spec, before),
         operator_norm_factors=tuple(factor for _, factor in before.layers()) or None,
         anchor_norms=norms[0],
@@ -70,8 +76,8 @@ def measurements_of(
         displacement_positive=moved.positives.cpu().numpy(),
         displacement_negatives=moved.negatives.cpu().numpy(),
         loss_difference=np.abs(losses[: len(rows)] - losses_before),
-        rademacher_lower=None,
-        rademacher_lower_se=None,
+        rademacher_lower=complexity.value if complexity else None,
+        rademacher_lower_se=complexity.standard_error if complexity else None,
     )
 
 
@@ -87,10 +93,11 @@ def _input_norms(inputs: TupleInputs, rows: Tensor) -> tuple[np.ndarray, np.ndar
     images = inputs.sampler.images.to(inputs.device)
     of_image = torch.zeros(len(inputs.labels), dtype=torch.float64, device=inputs.device)
     of_image[images] = torch.cat([_norms(inputs.pool_inputs(part)) for part in images.split(4096)])
-    negatives = of_image[inputs.sampler.negatives(rows)]
-    parts = (_norms(inputs.anchor_inputs(rows)), _norms(inputs.positive_inputs(rows)), negatives)
-    anchors, positives, negatives = (part.cpu().numpy() for part in parts)
-    return anchors, positives, negatives
+    return (
+        _norms(inputs.anchor_inputs(rows)).cpu().numpy(),
+        _norms(inputs.positive_inputs(rows)).cpu().numpy(),
+        of_image[inputs.sampler.negatives(rows)].cpu().numpy(),
+    )
 
 
 def _norms(values: Tensor) -> Tensor:

@@ -12,7 +12,6 @@ from infonce.evaluation.rows import mean_columns
 from infonce.retrieval import nearest_neighbour_vote, search_quality
 
 
-@torch.no_grad()
 def search_columns(
     encoder: Encoder, training: TupleInputs, held_out: TupleInputs, rows: Tensor, neighbours: int
 ) -> dict[str, Any]:

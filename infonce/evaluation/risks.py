@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from infonce.data.inputs import TupleInputs
 from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
@@ -32,12 +32,12 @@ def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: li
     return HeldOut(temperature, embedded, kernel, risks)
 
 
-def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> np.ndarray:
-    """The loss of every training tuple in float64, shape (n,); its mean is the empirical risk."""
+def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> Tensor:
+    """The loss of every training tuple, float64 (n,); its mean is the empirical risk."""
     positive = (embedded.anchors * embedded.positives).sum(dim=1)
     block = max(1, SIMILARITIES_AT_ONCE // max(inputs.spec.negatives, len(embedded.pool)))
     parts = []
     for start in range(0, len(positive), block):
         rows = slice(start, start + block)
         parts.append(LOSSES[loss](positive[rows], negative_similarities(embedded, inputs, rows), temperature))
-    return torch.cat(parts).cpu().numpy()
+    return torch.cat(parts)

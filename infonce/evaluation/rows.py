@@ -88,8 +88,8 @@ def _mean_over_pool(name: str, values: np.ndarray, held_out: HeldOut) -> dict[st
 def _bounds_of_difference(held_out: HeldOut, loss: str, k: int) -> dict[str, float | None]:
     """Literal envelope and tight bracket of risk - cross-entropy."""
     kernel, tau = held_out.kernel, held_out.temperature
-    means = (float(values.mean()) for values in (kernel.cross_entropy, kernel.q_positive, kernel.chi2))
-    bracket = gap_bracket(*means, k, tau, loss)
+    limit, q_positive, chi2 = (float(x.mean()) for x in (kernel.cross_entropy, kernel.q_positive, kernel.chi2))
+    bracket = gap_bracket(limit, q_positive, chi2, k, tau, loss)
     least, most = prop1(k, tau) if loss == "infonce" else eq11(k, tau)
     return {
         "bracket_lower": finite(bracket[0]),

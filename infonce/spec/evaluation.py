@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from infonce.spec.run import Options
-from infonce.spec.values import Count, Positive, to_list
+from infonce.spec.values import Count, Positive, Whole, to_list
 
 Counts = Annotated[list[Count], BeforeValidator(to_list), Field(min_length=1)]
 
@@ -23,6 +23,13 @@ class EvaluationOptions(Options):
     )
     anchors_limit: Count | None = Field(
         default=2000, description="held-out anchors at most (the pool stays whole); null for all"
+    )
+    rademacher_parameters: Whole = Field(
+        default=2000,
+        description="encoders up to that many parameters get a lower estimate of their Rademacher complexity",
+    )
+    rademacher_draws: Annotated[Count, Field(ge=2)] = Field(
+        default=4, description="draws of random signs of that estimate"
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where measures are taken")
     precision: Literal["float64", "float32"] = Field(

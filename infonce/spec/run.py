@@ -88,8 +88,10 @@ class TrainingOptions(Options):
     weight_decay: NonNegative = Field(default=0.0, description="weight decay; decoupled for adamw")
     batch_size: Count = Field(default=256, description="tuples in a step; independent of the negatives")
     steps: Count = Field(default=400, description="optimiser steps")
-    pool: Count | Literal["all"] = Field(
-        default="all", description="training images that a step draws negatives from: `all`, or a number"
+    pool: Annotated[Count, Field(ge=2)] | Literal["all"] = Field(
+        default="all",
+        description="`all`: negatives are those of the tuples; a number: each step draws negatives anew from that "
+        "many images, which embeds fewer (disjoint tuples keep their own)",
     )
     tuples_drawn: Literal["once", "each_epoch"] = Field(
         default="once", description="`once` fixes the tuples for the run (Algorithm 1)"

@@ -23,7 +23,7 @@ def run(spec_json: str, data: Path, output: Path, code: str, threads: int, devic
     check_matches(prepared, spec.dataset, spec.dataset_options)
     device = spec.training.device if device == "auto" else device
     state = state_file(output, spec.content_hash)
-    result = train(spec, prepared, device, threads, state_path=state)
+    result = train(spec, prepared, device, threads, state_path=state, code_digest=code)
     for note in result.notes:
         print(f"note: {note}")
     head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns()}

@@ -48,7 +48,7 @@ def train(
 
     Raises:
         DeviceError: the device is not there.
-        ConfigError, DataError: the encoder, the pool or the tuples cannot be had.
+        ConfigError, DataError: the encoder or the tuples cannot be had.
         RecordError: the state is another run's, or another job is training this one.
         SystemExit: after SIGTERM, once the state is kept.
     """

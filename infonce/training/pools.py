@@ -23,8 +23,11 @@ class Pool:
 def step_pool(
     source: TupleSource, rows: torch.Tensor, epoch: int, size: Literal["all"] | int, seed: int, step: int
 ) -> Pool:
-    """The pool that `training.pool` asks for; a number as large as the images there are means `all`."""
-    if size == "all" or size >= len(source.images):
+    """The pool that `training.pool` asks for.
+
+    A number as large as the images there are means `all`. Disjoint tuples keep their own negatives, whatever the size.
+    """
+    if size == "all" or size >= len(source.images) or source.sampler.tuple_design == "disjoint":
         return pool_of_tuples(source, rows, epoch)
     return random_pool(source, rows, epoch, size, seed, step)
 

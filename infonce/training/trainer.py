@@ -9,7 +9,6 @@ from torch import nn
 from infonce.data.inputs import TupleInputs
 from infonce.data.prepared import Prepared
 from infonce.encoders.encoder import encoder_of
-from infonce.errors import ConfigError
 from infonce.spec.run import RunSpec
 from infonce.training.device import uses_bfloat16
 from infonce.training.history import TrackedLoss
@@ -28,13 +27,6 @@ class Trainer:
 
     def __init__(self, spec: RunSpec, prepared: Prepared) -> None:
         """Check what needs no device and build the encoder at θ_0."""
-        if spec.tuple_design == "disjoint" and spec.training.pool != "all":
-            raise ConfigError(
-                f"training.pool is {spec.training.pool} with disjoint tuples, whose negatives are their own images; "
-                "use pool: all, or shared tuples"
-            )
-        if spec.training.pool == 1:
-            raise ConfigError("training.pool is 1; a pool needs at least 2 images, the anchor's own may be among them")
         self.spec, self.options = spec, spec.training
         self.prepared = prepared
         self.encoder = encoder_of(spec, prepared.input_shape)

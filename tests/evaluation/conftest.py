@@ -29,6 +29,12 @@ def spec_with(**changes) -> RunSpec:
     return RunSpec(**(values | changes))
 
 
+@pytest.fixture(autouse=True)
+def without_gradients():
+    with torch.no_grad():
+        yield
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digits")

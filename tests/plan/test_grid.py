@@ -131,6 +131,11 @@ def test_an_unknown_key_is_named_with_the_nearest(values):
     assert "slices[0].temperatur" in refusal(values | {"slices": [{"temperatur": [1]}]})
 
 
+def test_a_pool_of_one_image_is_refused(values):
+    assert "training.pool: 1 is refused" in refusal(values | {"training": {"pool": 1}})
+    assert "training.pool" in refusal(values | {"training": {"pool": "some"}})
+
+
 def test_a_missing_axis_is_named(values):
     del values["negatives"]
     assert "negatives: is missing" in refusal(values)

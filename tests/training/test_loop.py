@@ -14,7 +14,7 @@ import torch
 from infonce.data.inputs import TupleInputs
 from infonce.data.prepared import Prepared, Split
 from infonce.encoders.encoder import encoder_of
-from infonce.errors import ConfigError, DeviceError
+from infonce.errors import DeviceError
 from infonce.losses import infonce_loss
 from infonce.records.schemas import HISTORY, columns_of_kind
 from infonce.training import history as history_module
@@ -199,11 +199,9 @@ def test_all_zero_features_are_trained_on_finitely(head, digits, make_spec):
     assert result.history[-1]["training_loss"] == pytest.approx(math.log1p(1 / 4), abs=1e-6)
 
 
-def test_pools_that_cannot_be(digits, make_spec):
-    with pytest.raises(ConfigError, match=r"training\.pool is 1"):
-        run(make_spec({"pool": 1}), digits)
-    with pytest.raises(ConfigError, match=r"training\.pool is 20 with disjoint"):
-        run(make_spec({"pool": 20}, tuple_design="disjoint", tuples=10), digits)
+def test_disjoint_tuples_keep_their_negatives_whatever_the_pool(digits, make_spec):
+    results = [run(make_spec({"pool": pool}, tuple_design="disjoint", tuples=10), digits) for pool in ("all", 20)]
+    assert results[0].history == results[1].history
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
