@@ -15,20 +15,19 @@ MARGIN = 3.0
 START_SECONDS = 60.0  # a cold file system, two Snakemakes and the import of torch
 HISTORY_SAMPLE = 2048  # tuples at most whose losses a row of the history needs, twice
 
-# Of one input value (a pixel of a channel): multiplications in a forward pass, and bytes kept for the backward pass.
-MULTIPLICATIONS = {"linear": 64, "mlp": 600, "convnet": 30_000, "resnet18": 190_000}
-KEPT_BYTES = {"linear": 16, "mlp": 64, "convnet": 400, "resnet18": 4000}
+# Of one pixel: multiplications in a forward pass, and bytes kept for the backward pass.
+MULTIPLICATIONS = {"linear": 200, "mlp": 800, "convnet": 10_000, "resnet18": 550_000}
+KEPT_BYTES = {"linear": 20, "mlp": 100, "convnet": 1000, "resnet18": 6000}
 LARGEST = "resnet18"  # an encoder that is not listed counts as the costliest that is
 
-CORE_SPEED = 5e9  # multiplications a second on a processor core, and on a GPU
-GPU_SPEED = 2e12
+CORE_SPEED = 2e10  # multiplications a second on a processor core, and on a GPU
+GPU_SPEED = 5e12  # half of what an A100 does at most in float32
 CORE_STEP_SECONDS, GPU_STEP_SECONDS = 0.01, 0.05  # of a step, however small
-VIEW_SECONDS = 1e-7  # of an input value, on a processor core
+VIEW_SECONDS = 3e-8  # of a pixel, on a processor core
 
 HOST_MIB = 900  # Python, torch and two Snakemakes
 CUDA_HOST_MIB = 3000  # the driver's own memory on the host
-INPUTS_IN_PASS = 8192  # inputs that are embedded at once, at most
-VALUES_IN_PASS = 2**20
+PIXELS_IN_PASS = 2**19  # embedded at once, at most
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,10 @@ def training_cost(run: RunSpec, gpus: int, threads: int) -> Cost:
     )
     step += GPU_STEP_SECONDS if gpus else CORE_STEP_SECONDS
     sample = min(HISTORY_SAMPLE, run.tuples)
-    row = _embedding(run, images, gpus, threads) + _similarities(run, sample, images + run.negatives, gpus, threads)
+    row = _embedding(run, 2 * sample + images, gpus, threads)
+    row += _similarities(run, sample, images + run.negatives, gpus, threads)
     seconds = options.steps * step + 2 * options.history_points * row
-    return Cost(_memory(run, gpus, batch + pool, KEPT_BYTES), _minutes(seconds))
+    return Cost(_memory(run, gpus, 2 * batch + pool, gradients=True), _minutes(seconds))
 
 
 def evaluation_cost(run: RunSpec, options: EvaluationOptions, gpus: int, threads: int) -> Cost:
@@ -62,15 +62,19 @@ def evaluation_cost(run: RunSpec, options: EvaluationOptions, gpus: int, threads
     anchors = run.tuples + (options.anchors_limit or images)
     seconds = 8 * _embedding(run, 3 * images, gpus, threads)
     seconds += 20 * _similarities(run, anchors, images + run.negatives, gpus, threads)
-    return Cost(_memory(run, gpus, images, {}) + 1000, _minutes(seconds))
+    return Cost(_memory(run, gpus, images, gradients=False) + 1000, _minutes(seconds))
 
 
 def _embedding(run: RunSpec, inputs: int, gpus: int, threads: int) -> float:
     """Seconds to make views of that many inputs and embed them."""
-    values = inputs * math.prod(input_shape(run.dataset, run.dataset_options))
-    multiplications = MULTIPLICATIONS.get(run.encoder, MULTIPLICATIONS[LARGEST])
-    views = values * VIEW_SECONDS / (threads if not gpus else 100)
-    return values * multiplications / _speed(gpus, threads) + views
+    pixels = inputs * _pixels(run)
+    views = pixels * VIEW_SECONDS / (100 if gpus else threads)
+    return pixels * MULTIPLICATIONS.get(run.encoder, MULTIPLICATIONS[LARGEST]) / _speed(gpus, threads) + views
+
+
+def _pixels(run: RunSpec) -> int:
+    """Of an image; a vector's dimension."""
+    return math.prod(input_shape(run.dataset, run.dataset_options)[-2:])
 
 
 def _similarities(run: RunSpec, anchors: int, others: int, gpus: int, threads: int) -> float:
@@ -82,16 +86,15 @@ def _speed(gpus: int, threads: int) -> float:
     return GPU_SPEED if gpus else CORE_SPEED * threads
 
 
-def _memory(run: RunSpec, gpus: int, inputs: int, kept_bytes: dict[str, int]) -> int:
-    values = math.prod(input_shape(run.dataset, run.dataset_options))
+def _memory(run: RunSpec, gpus: int, inputs: int, gradients: bool) -> int:
+    shape = input_shape(run.dataset, run.dataset_options)
     images = training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
-    data = images * values * (1 if len(input_shape(run.dataset, run.dataset_options)) == 3 else 4)
+    data = images * math.prod(shape) * (1 if len(shape) == 3 else 4)
     embeddings = 12 * (images + inputs) * (run.dimension + 1)
-    pass_values = min(inputs, INPUTS_IN_PASS) * values
-    pass_values = min(pass_values, max(VALUES_IN_PASS, 64 * values))
-    passes = 0 if gpus else pass_values * kept_bytes.get(run.encoder, kept_bytes.get(LARGEST, 64))
+    kept = KEPT_BYTES.get(run.encoder, KEPT_BYTES[LARGEST]) if gradients else KEPT_BYTES["mlp"]
+    passes = 0 if gpus else kept * min(inputs * _pixels(run), PIXELS_IN_PASS)
     mib = (CUDA_HOST_MIB if gpus else 0) + HOST_MIB + (2 * data + embeddings + passes) / 2**20
-    return 500 * math.ceil(mib * 1.3 / 500)
+    return 500 * math.ceil(1.3 * mib / 500)
 
 
 def _minutes(seconds: float) -> int:

@@ -47,9 +47,10 @@ def test_a_mirror_that_is_not_there_is_named(site, tmp_path):
 
 
 def test_the_request_is_the_largest_of_any_run(site, tmp_path):
+    long = {"training": {"steps": 10_000}}
     small, large = (
         {request.stage: request for request in requests(read_workflow(site, grid(tmp_path, **values)))}
-        for values in ({"encoders": ["mlp"]}, {"encoders": ["mlp", "convnet"]})
+        for values in ({"encoders": ["mlp"], **long}, {"encoders": ["mlp", "convnet"], **long})
     )
     assert large["train"].minutes > small["train"].minutes
 
