@@ -1,5 +1,6 @@
 """The whole small grid through Slurm, from a fresh copy to the report, beside the same grid without it."""
 
+import subprocess
 from collections import Counter
 from types import SimpleNamespace
 
@@ -67,3 +68,12 @@ def test_the_status_is_done_and_a_grid_is_the_same_wherever_it_runs(grids):
 def test_logs_of_successful_jobs_are_kept(grids):
     logs = list(grids[0].folder.glob(".snakemake/slurm_logs/rule_train/*/*.log"))
     assert len(logs) == 2
+
+
+def test_small_runs_can_share_one_job(clone):
+    checkout = clone("packed")
+    inside = "snakemake encoders --cores 2 --configfile grid.yaml"
+    sbatch = ["timeout", "240", "sbatch", "--wait", "--gpus=1", "--mem=2000", "--time=10", f"--wrap={inside}"]
+    subprocess.run(sbatch, cwd=checkout.folder, env=checkout.environment(), check=True)
+    assert len(checkout.jobs()) == 1
+    assert len(list(checkout.folder.glob("results/runs/**/weights.safetensors"))) == 2
