@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -153,15 +154,19 @@ class Checkout:
         return found
 
     def training(self) -> psutil.Process | None:
-        """The process of a training that has begun its steps, if there is one."""
-        if not list(self.folder.glob("results/runs/**/.training-*.lock")):
-            return None
+        """The process of a training that is ready for Slurm's SIGTERM, if there is one."""
         for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
+            with contextlib.suppress(psutil.Error, FileNotFoundError):
                 words = process.cmdline()
                 if words[1:4] == ["-m", "infonce", "train"] and process.cwd() == str(self.folder):
-                    return process
+                    return process if catches(process, signal.SIGTERM) else None
         return None
+
+
+def catches(process: psutil.Process, number: signal.Signals) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    mask = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())
+    return mask is not None and bool(int(mask.group(1), 16) >> (number - 1) & 1)
 
 
 def wait_for(what: str, found: Callable[[], Any], seconds: float = 60) -> Any:
