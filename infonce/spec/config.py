@@ -15,7 +15,7 @@ from infonce.spec.run import (
     TupleDesign,
     ViewOptions,
 )
-from infonce.spec.values import Count, Number, Seed, Temperature, to_list
+from infonce.spec.values import Count, Seed, Temperature, to_list
 
 # Snakemake reads braces in a path as a wildcard.
 Folder = Annotated[str, Field(min_length=1, pattern=r"^[^{}\x00-\x1f]+$")]
@@ -118,7 +118,7 @@ class Config(Axes):
     slices: list[Slice] = Field(default=[], description="further parts of the grid")
     dataset_options: dict[str, DatasetOptions] = Field(default={}, description="data set → how it is prepared")
     view_options: dict[str, ViewOptions] = Field(default={}, description="data set → views of `augment`")
-    encoder_options: dict[str, dict[str, Number | bool | str]] = Field(default={}, description="encoder → its options")
+    encoder_options: dict[str, dict[str, bool | int | float | str]] = Field(default={}, description="encoder → its options")
     training: TrainingOptions = TrainingOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     downloads: Downloads = Downloads()
