@@ -11,7 +11,6 @@ from typing import NamedTuple
 import torch
 
 from infonce.data import colour
-from infonce.data.blocks import each
 from infonce.data.resampling import blur, crop_and_enlarge
 from infonce.random import uniforms
 from infonce.spec.run import ViewOptions
@@ -145,14 +144,11 @@ def apply(images: torch.Tensor, parameters: NaturalParameters) -> torch.Tensor:
     parameters = NaturalParameters(*(values[neighbours] for values in parameters))
     views = torch.empty(images.shape, dtype=torch.float32, device=images.device)
     block = len(images) if images.is_cuda else max(1, _BLOCK // images[0].numel())
-
-    def make(start: int) -> None:
+    for start in range(0, len(images), block):
         rows = slice(start, start + block)
         pixels = images.index_select(0, neighbours[rows]).to(torch.float32).div_(255)
         part = NaturalParameters(*(values[rows] for values in parameters))
         _put(views, neighbours[rows], _block_of_views(pixels, part, order[rows]))
-
-    each(make, range(0, len(images), block))
     return views
 
 
