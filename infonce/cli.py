@@ -11,6 +11,7 @@ import typer
 
 from infonce import __version__
 from infonce.cluster import commands as cluster
+from infonce.data import cli as data
 from infonce.errors import InfonceError
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 
 app.add_typer(cluster.app, name="cluster")
 app.command()(cluster.status)
+app.add_typer(data.app, name="data")
 
 Spec = Annotated[str, typer.Option(help="the run's settings as JSON, as the workflow logs them")]
 Data = Annotated[Path, typer.Option(help="manifest.json of the prepared data set")]

@@ -4,11 +4,12 @@ import functools
 import inspect
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infonce.data.registry import prepared_name
+from infonce.data.registry import dataset, prepared_name
 from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
 from infonce.plan.costs import Cost, evaluation_cost, training_cost
@@ -96,6 +97,11 @@ class Workflow:
         run = self.run(wildcards)
         return f"{self.data}/prepared/{prepared_name(run.dataset, run.dataset_options)}/manifest.json"
 
+    def raw_record(self, wildcards: Any) -> list[str]:
+        """The record of the download that a prepared folder needs; nothing for data that a package ships."""
+        name = self.dataset(wildcards)
+        return [f"{self.results}/data/{name}.json"] if dataset(name).downloaded else []
+
     # Wildcards
 
     def constraints(self) -> dict[str, str]:
@@ -124,6 +130,11 @@ class Workflow:
     def dataset(self, wildcards: Any) -> str:
         """The data set that a prepared folder holds."""
         return self._prepared[wildcards.prepared][0]
+
+    def mirror(self, wildcards: Any) -> str:
+        """Where to look for a data set first, as an option of the command line."""
+        place = self.config.downloads.mirrors.get(wildcards.dataset)
+        return f"--mirror {shlex.quote(place)}" if place else ""
 
     def dataset_options(self, wildcards: Any) -> str:
         """The options of a prepared folder, as JSON without defaults."""

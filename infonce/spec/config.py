@@ -118,7 +118,9 @@ class Config(Axes):
     slices: list[Slice] = Field(default=[], description="further parts of the grid")
     dataset_options: dict[str, DatasetOptions] = Field(default={}, description="data set → how it is prepared")
     view_options: dict[str, ViewOptions] = Field(default={}, description="data set → views of `augment`")
-    encoder_options: dict[str, dict[str, bool | int | float | str]] = Field(default={}, description="encoder → its options")
+    encoder_options: dict[str, dict[str, bool | int | float | str]] = Field(
+        default={}, description="encoder → its options"
+    )
     training: TrainingOptions = TrainingOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     downloads: Downloads = Downloads()

@@ -1,4 +1,27 @@
+rule download:
+    output:
+        f"{WORKFLOW.results}/data/{{dataset}}.json",
+    log:
+        f"{WORKFLOW.results}/logs/download/{{dataset}}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=240,
+    params:
+        raw=f"{WORKFLOW.data}/raw",
+        mirror=WORKFLOW.mirror,
+        retries=WORKFLOW.config.downloads.retries,
+    shell:
+        "python -m infonce data fetch {wildcards.dataset:q} --raw {params.raw:q} {params.mirror}"
+        " --retries {params.retries} --record {output:q} > {log:q} 2>&1"
+
+
 rule prepare:
+    input:
+        # Ancient: a complete prepared folder is used as it is, without a download or a write.
+        ancient(WORKFLOW.raw_record),
     output:
         f"{WORKFLOW.data}/prepared/{{prepared}}/manifest.json",
     log:
