@@ -36,13 +36,14 @@ class Workflow:
     """A folder in which the workflow runs, with a configuration of its own."""
 
     folder: Path
+    root: Path = ROOT  # the checkout whose Snakefile runs
 
     def configure(self, **changes: Any) -> None:
         values = copy.deepcopy(SMALL) | changes
         (self.folder / "grid.yaml").write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
 
     def command(self, *arguments: str) -> list[str]:
-        fixed = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
+        fixed = ["--snakefile", str(self.root / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
         return [sys.executable, "-m", "snakemake", *fixed, *arguments, "--configfile", str(self.folder / "grid.yaml")]
 
     def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
