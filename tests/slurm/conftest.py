@@ -149,7 +149,7 @@ class Checkout:
         rows = [row for row in rows if row.get("WorkDir") == str(self.folder)]
         found = []
         for row in sorted(rows, key=lambda row: int(row["JobId"])):
-            rule, _, wildcards = row["Comment"].removeprefix("rule_").partition("_wildcards_")
+            rule, _, wildcards = row.get("Comment", "").removeprefix("rule_").partition("_wildcards_")
             found.append(Job(row["JobId"], row["JobState"], rule, wildcards, row))
         return found
 

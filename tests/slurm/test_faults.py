@@ -55,18 +55,20 @@ def scenarios(clone):
     return started
 
 
-def hold_trainings(checkouts: list[Checkout]) -> None:
+def hold_trainings(checkouts: list[Checkout]) -> list[psutil.Process]:
     """Suspend the training of each as soon as it has begun, so that the fault meets it however fast the machine is."""
-    waiting = list(checkouts)
+    waiting, held = list(checkouts), []
 
     def all_held() -> bool:
         for checkout in list(waiting):
             if process := checkout.training():
                 process.suspend()
+                held.append(process)
                 waiting.remove(checkout)
         return not waiting
 
     wait_for("trainings to begin", all_held, seconds=150)
+    return held
 
 
 def record(checkout: Checkout) -> dict:
@@ -149,10 +151,11 @@ def test_a_restart_of_the_controller_between_two_checks_is_survived(scenarios, c
     for scenario in scenarios.values():  # a restart during a check of theirs would be another fault
         scenario.process.wait(timeout=240)
     checkout = clone("restart")
-    checkout.configure(negatives=[4])
-    process = checkout.start("encoders", "--slurm-init-seconds-before-status-checks", "25")
-    wait_for("a job", checkout.jobs)
+    checkout.configure(**ONE_LONG_RUN)
+    process = checkout.start("encoders", "--slurm-init-seconds-before-status-checks", "30")
+    (training,) = hold_trainings([checkout])
     one_node.stop("slurmctld")
     one_node.start_controller()
+    training.resume()
     checkout.finish(process)
     assert [job.state for job in checkout.jobs()] == ["COMPLETED"]
