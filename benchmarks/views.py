@@ -74,11 +74,11 @@ def per_sample(images: torch.Tensor, batch: int, pil: bool) -> Callable[[], tupl
     return rate
 
 
-def whole_batch(images: torch.Tensor, batch: int, device: str) -> Callable[[], tuple[float, float]]:
+def whole_batch(images: torch.Tensor, batch: int, device: str, threads: int) -> Callable[[], tuple[float, float]]:
     images = images.to(device)
 
     def rate() -> tuple[float, float]:
-        torch.set_num_threads(CORES)
+        torch.set_num_threads(threads)
         clock, processor = time.perf_counter(), processor_seconds()
         for epoch, first in enumerate(range(0, len(images), batch)):
             rows = torch.arange(first, first + batch)
@@ -110,10 +110,11 @@ def main() -> None:
         contenders = {
             "torchvision, tensors": per_sample(images, batch, pil=False),
             "torchvision, PIL": per_sample(images, batch, pil=True),
-            "whole batch": whole_batch(images, batch, "cpu"),
+            "whole batch": whole_batch(images, batch, "cpu", CORES),
+            "whole batch, 1 thread": whole_batch(images, batch, "cpu", 1),
         }
         if torch.cuda.is_available():
-            contenders["whole batch, GPU"] = whole_batch(images, batch, "cuda")
+            contenders["whole batch, GPU"] = whole_batch(images, batch, "cuda", CORES)
         rates = {name: [] for name in contenders}
         for round_number in range(arguments.rounds + 1):
             for name, rate in contenders.items():

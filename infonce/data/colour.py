@@ -1,6 +1,6 @@
-"""Changes of colour for a whole batch of RGB images (B, 3, H, W) in [0, 1], with a parameter for each image.
+"""Changes of colour for a whole batch of images (B, 3, H, W) in [0, 1], with a parameter for each image.
 
-Each agrees with torchvision's operation of the same name, image by image.
+They agree with torchvision's brightness, contrast, saturation, hue and grey, image by image.
 """
 
 import torch
@@ -8,20 +8,21 @@ import torch
 _GREY_WEIGHTS = (0.2989, 0.587, 0.114)
 
 
-def brightness(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-    """Multiply by the factors (B,); clipped to [0, 1]."""
-    return (images * _per_image(factor)).clamp_(0, 1)
+BLACK, MEAN, GREY = 0, 1, 2
+"""What `stretch` stretches about; brightness, contrast and saturation are the same change about another point."""
 
 
-def contrast(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-    """Stretch about the mean grey of the image; clipped to [0, 1]."""
-    mean = (grey(images) if images.shape[1] == 3 else images).flatten(1).mean(dim=1)
-    return (images * _per_image(factor)).add_(_per_image(mean * (1 - factor))).clamp_(0, 1)
+def stretch(images: torch.Tensor, factor: torch.Tensor, about: torch.Tensor) -> torch.Tensor:
+    """Move away from (factor > 1) or towards (factor < 1) a point of reference; clipped to [0, 1].
 
-
-def saturation(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-    """Stretch about each pixel's own grey; clipped to [0, 1]."""
-    return torch.lerp(grey(images), images, _per_image(factor)).clamp_(0, 1)
+    `about` (B,) chooses it for each image: BLACK changes the brightness; MEAN, the mean grey of the image, the
+    contrast; GREY, each pixel's own grey, the saturation. Also for images of one channel, whose saturation is fixed.
+    """
+    own = grey(images)
+    rest = 1 - factor
+    mean = own.flatten(1).mean(dim=1)
+    reference = (own * _per_image(rest * (about == GREY))).add_(_per_image(mean * rest * (about == MEAN)))
+    return (images * _per_image(factor)).add_(reference).clamp_(0, 1)
 
 
 def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
@@ -46,7 +47,9 @@ def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
 
 
 def grey(images: torch.Tensor) -> torch.Tensor:
-    """Luma (B, 1, H, W)."""
+    """Luma (B, 1, H, W); an image of one channel is its own."""
+    if images.shape[1] == 1:
+        return images
     red, green, blue = images.split(1, dim=1)
     weight_red, weight_green, weight_blue = _GREY_WEIGHTS
     return (red * weight_red).add_(green, alpha=weight_green).add_(blue, alpha=weight_blue)

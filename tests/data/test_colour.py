@@ -19,11 +19,15 @@ def images():
     return made
 
 
-@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation"])
-def test_changes_agree_with_torchvision_image_by_image(images, name):
-    changed = getattr(colour, name)(images, FACTORS)
-    for image, factor, found in zip(images, FACTORS.tolist(), changed, strict=True):
-        expected = getattr(reference, f"adjust_{name}")(image, factor)
+NAMES = {colour.BLACK: "brightness", colour.MEAN: "contrast", colour.GREY: "saturation"}
+
+
+@pytest.mark.parametrize("first", NAMES)
+def test_changes_agree_with_torchvision_image_by_image(images, first):
+    about = (torch.arange(6) + first) % 3
+    changed = colour.stretch(images, FACTORS, about)
+    for image, factor, which, found in zip(images, FACTORS.tolist(), about.tolist(), changed, strict=True):
+        expected = getattr(reference, f"adjust_{NAMES[which]}")(image, factor)
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
@@ -48,15 +52,19 @@ def test_grey_agrees_with_torchvision(images):
     torch.testing.assert_close(colour.grey(images), reference.rgb_to_grayscale(images), rtol=0, atol=1e-6)
 
 
-def test_contrast_of_grey_images_agrees_with_torchvision(images):
+@pytest.mark.parametrize("which", NAMES)
+def test_changes_of_grey_images_agree_with_torchvision(images, which):
     single = images[:, :1]
-    changed = colour.contrast(single, FACTORS)
+    changed = colour.stretch(single, FACTORS, torch.full((6,), which))
     for image, factor, found in zip(single, FACTORS.tolist(), changed, strict=True):
-        torch.testing.assert_close(found, reference.adjust_contrast(image, factor), rtol=0, atol=1e-6)
+        expected = image if which == colour.GREY else getattr(reference, f"adjust_{NAMES[which]}")(image, factor)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 def test_nothing_is_changed_in_place(images):
     before = images.clone()
-    for name in ("brightness", "contrast", "saturation", "hue"):
-        getattr(colour, name)(images, FACTORS * 0.2)
+    colour.hue(images, FACTORS * 0.2)
+    for about in NAMES:
+        colour.stretch(images, FACTORS, torch.full((6,), about))
+        colour.stretch(images[:, :1], FACTORS, torch.full((6,), about))
     assert torch.equal(images, before)

@@ -31,7 +31,8 @@ def one_by_one(image: torch.Tensor, parameters: NaturalParameters, row: int) -> 
     if p["flip"]:
         view = reference.horizontal_flip(view)
     if p["jitter"]:
-        for name in _JITTER_ORDERS[p["order"]]:
+        for change in _JITTER_ORDERS[p["order"]]:
+            name = ("brightness", "contrast", "saturation", "hue")[change]
             view = getattr(reference, f"adjust_{name}")(view, p[name])
     if p["grey"]:
         view = reference.rgb_to_grayscale(view, num_output_channels=3)
