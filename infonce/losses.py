@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["LOSSES", "dcl_loss", "infonce_loss"]
+__all__ = ["LOSSES", "dcl_loss", "infonce_loss", "log_sums_and_weights"]
 
 
 def infonce_loss(
@@ -50,6 +50,26 @@ def dcl_loss(
     """
     logits, log_k = _logits(positive_similarity, negative_similarities, temperature, mask)
     return logits.logsumexp(1) - log_k
+
+
+def log_sums_and_weights(logits: torch.Tensor, loss: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """The losses before log k is taken off, and their derivatives, from one softmax; this is what training descends.
+
+    Args:
+        logits: (s(a,b_j) - s(a,p))/τ, shape (B, k).
+        loss: `infonce` or `dcl`.
+
+    Returns:
+        log Σ_j exp(logit_j), for InfoNCE with the positive's 1 in the sum, shape (B,), and its derivative with respect
+        to each logit, shape (B, k).
+    """
+    # At small τ most exponentials underflow; torch.softmax stays fast there and torch.exp does not.
+    weights = logits.softmax(1)
+    log_sum = logits.amax(1) - weights.amax(1).log()
+    if loss == "dcl":
+        return log_sum, weights
+    of_negatives = torch.sigmoid(log_sum)  # their share of the sum; the rest is the positive's
+    return torch.logaddexp(log_sum, torch.zeros_like(log_sum)), weights.mul_(of_negatives[:, None])
 
 
 LOSSES: dict[str, Callable[..., torch.Tensor]] = {"infonce": infonce_loss, "dcl": dcl_loss}

@@ -58,7 +58,10 @@ def read_module(name: str) -> Module | None:
     if path is None:
         return None
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return Module(_imports(tree), _meaning(tree))
+    # Templates belong to the package whose folder they lie in.
+    templates = sorted((path.parent / "templates").glob("*")) if path.name == "__init__.py" else []
+    texts = [file.read_text(encoding="utf-8") for file in templates]
+    return Module(_imports(tree), "\n".join([_meaning(tree), *texts]))
 
 
 def _imports(tree: ast.Module) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from infonce.losses import log_sums_and_weights
 from infonce.spec.run import Loss
 
 __all__ = ["NegativesOf", "PooledLoss", "pooled_loss"]
@@ -72,7 +73,7 @@ def pooled_loss(
             of_part = similarities[part.start - rows.start : part.stop - rows.start]
             members = negatives_of(part)
             logits = of_part.gather(1, members).sub_(positive_similarity[part, None]).div_(temperature)
-            losses, weights = _losses_and_weights(logits, loss)
+            losses, weights = log_sums_and_weights(logits, loss)
             result.losses[part] = losses - math.log(negatives)
             if gradients:
                 # The gradient takes the place of the similarities. A member drawn several times adds the same number
@@ -89,14 +90,3 @@ def pooled_loss(
 def _slices(start: int, stop: int, length: int) -> list[slice]:
     length = max(1, length)
     return [slice(first, min(first + length, stop)) for first in range(start, stop, length)]
-
-
-def _losses_and_weights(logits: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
-    """log Σ_j exp(logit_j), InfoNCE with the positive's 1 in the sum, and its derivatives; both from one softmax."""
-    # At small τ most exponentials underflow; torch.softmax stays fast there and torch.exp does not.
-    weights = logits.softmax(1)
-    log_sum = logits.amax(1) - weights.amax(1).log()
-    if loss == "dcl":
-        return log_sum, weights
-    of_negatives = torch.sigmoid(log_sum)  # their share of the sum; the rest is the positive's
-    return torch.logaddexp(log_sum, torch.zeros_like(log_sum)), weights.mul_(of_negatives[:, None])

@@ -60,6 +60,15 @@ def test_an_edit_of_a_plot_retrains_nothing(package):
     assert after[2] != before[2]
 
 
+def test_an_edit_of_a_template_makes_the_page_anew(package):
+    before = digests()
+    style = package / "report" / "templates" / "style.css"
+    style.write_text(style.read_text() + "\nb { color: red; }\n")
+    after = digests()
+    assert after[:2] == before[:2]
+    assert after[2] != before[2]
+
+
 def test_an_edit_of_a_bound_reevaluates_and_does_not_retrain(package):
     before = digests()
     bounds = package / "theory" / "bounds.py"
