@@ -1,6 +1,7 @@
 """Changes of colour for a whole batch of images (B, 3, H, W) in [0, 1], with a parameter for each image.
 
-They agree with torchvision's brightness, contrast, saturation, hue and grey, image by image.
+They work in place, as torch's own operations with an underscore do, and agree with torchvision's
+brightness, contrast, saturation, hue and grey, image by image.
 """
 
 import torch
@@ -9,23 +10,24 @@ _GREY_WEIGHTS = (0.2989, 0.587, 0.114)
 
 
 BLACK, MEAN, GREY = 0, 1, 2
-"""What `stretch` stretches about; brightness, contrast and saturation are the same change about another point."""
+"""What `stretch_` stretches about; brightness, contrast and saturation are the same change about another point."""
 
 
-def stretch(images: torch.Tensor, factor: torch.Tensor, about: torch.Tensor) -> torch.Tensor:
+def stretch_(images: torch.Tensor, factor: torch.Tensor, about: torch.Tensor) -> None:
     """Move away from (factor > 1) or towards (factor < 1) a point of reference; clipped to [0, 1].
 
-    `about` (B,) chooses it for each image: BLACK changes the brightness; MEAN, the mean grey of the image, the
-    contrast; GREY, each pixel's own grey, the saturation. Also for images of one channel, whose saturation is fixed.
+    `about` (B,) chooses it for each image: BLACK changes the brightness; MEAN, the mean grey of the image,
+    the contrast; GREY, each pixel's own grey, the saturation. Also for images of one channel, whose
+    saturation is fixed.
     """
     own = grey(images)
     rest = 1 - factor
     mean = own.flatten(1).mean(dim=1)
     reference = (own * _per_image(rest * (about == GREY))).add_(_per_image(mean * rest * (about == MEAN)))
-    return (images * _per_image(factor)).add_(reference).clamp_(0, 1)
+    images.mul_(_per_image(factor)).add_(reference).clamp_(0, 1)
 
 
-def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+def hue_(images: torch.Tensor, factor: torch.Tensor) -> None:
     """Turn the hue by the parts `factor` (B,) of the full circle, keeping value and saturation."""
     red, green, blue = images.unbind(dim=1)
     value = torch.maximum(torch.maximum(red, green), blue)
@@ -43,7 +45,7 @@ def hue(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
         torch.addcmul(highest, (sixths - opposite).abs_().sub_(3).abs_().clamp_(1, 2), chroma, value=-1)
         for opposite in (3, 5, 1)
     ]
-    return torch.stack(turned, dim=1)
+    torch.stack(turned, dim=1, out=images)
 
 
 def grey(images: torch.Tensor) -> torch.Tensor:

@@ -172,7 +172,7 @@ def _block_of_views(pixels: torch.Tensor, parameters: NaturalParameters, hue_pla
         alike = slice(start, start := start + size)
         if place != _NO_JITTER:
             part = NaturalParameters(*(values[alike] for values in parameters))
-            views[alike] = _jittered(views[alike], part, place)
+            _jitter_(views[alike], part, place)
     if views.shape[1] == 3 and len(rows := torch.nonzero(parameters.grey)[:, 0]):
         _put(views, rows, colour.grey(views.index_select(0, rows)).expand(-1, 3, -1, -1))
     if len(rows := torch.nonzero(parameters.blur)[:, 0]):
@@ -181,18 +181,17 @@ def _block_of_views(pixels: torch.Tensor, parameters: NaturalParameters, hue_pla
     return views
 
 
-def _jittered(views: torch.Tensor, parameters: NaturalParameters, hue_place: int) -> torch.Tensor:
-    """The four changes of colour, each image's in its own order but for the hue, whose place they share."""
+def _jitter_(views: torch.Tensor, parameters: NaturalParameters, hue_place: int) -> None:
+    """The four changes of colour in place, each image's in its own order but for the hue, whose place they share."""
     factors = torch.stack((parameters.brightness, parameters.contrast, parameters.saturation), dim=1)
     changes = torch.tensor(_JITTER_ORDERS, device=views.device)[parameters.order]
     for place in range(4):
         if place != hue_place:
             about = changes[:, place]
             factor = factors.gather(1, about[:, None])[:, 0]
-            views = colour.stretch(views, factor, about)
+            colour.stretch_(views, factor, about)
         elif views.shape[1] == 3:
-            views = colour.hue(views, parameters.hue)
-    return views
+            colour.hue_(views, parameters.hue)
 
 
 def _blur_kernel(side: int) -> int:
