@@ -32,8 +32,8 @@ Weights = Annotated[Path, typer.Option(help="weights.safetensors in the run's fo
 Threads = Annotated[int, typer.Option(min=1, help="processor threads")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 ConfigJson = Annotated[str, typer.Option("--config", help="the configuration as JSON, as the workflow logs it")]
-ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="configuration files, later ones on top")]
-DEFAULT_CONFIG = [Path("config/config.yaml")]
+ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="laid over config/config.yaml, as by Snakemake")]
+DEFAULT_CONFIG = Path("config/config.yaml")
 
 
 @app.command()
@@ -99,12 +99,13 @@ def report(
 
 
 @app.command()
-def check(configfile: ConfigFiles = DEFAULT_CONFIG) -> None:
+def check(configfile: ConfigFiles = []) -> None:  # noqa: B006
     """Check configuration files and say what their grid is, without running anything."""
     from infonce.plan.workflow import Workflow
     from infonce.spec.source import read_config_files
 
-    workflow = Workflow(read_config_files(configfile), configfile)
+    files = [DEFAULT_CONFIG, *configfile]
+    workflow = Workflow(read_config_files(files), files)
     typer.echo(f"{len(workflow.runs)} runs; the configuration is well.")
 
 

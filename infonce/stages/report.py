@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from infonce.plan.grid import expand, load_config
+from infonce.cluster.queue import installed, queue
+from infonce.cluster.states import State, states
+from infonce.plan.workflow import Workflow
 from infonce.records.collect import collect
 from infonce.report import Tables, build, read_tables
 from infonce.spec.problems import parse_json
@@ -10,16 +12,20 @@ from infonce.spec.problems import parse_json
 
 def run(config_json: str, partial: bool) -> None:
     """Build the report from the joined tables or, if `partial`, from the runs that exist."""
-    config = load_config(parse_json(config_json))
-    results = Path(config.results_folder)
-    runs = expand(config)
-    if partial:
-        collection = collect(runs, results / "runs", partial=True)
-        tables = Tables.from_arrow(collection.tables)
-        for token in collection.missing:
-            print(f"missing: {token}; log: {results / 'logs' / 'train' / token}.log")
-        print(f"{len(runs) - len(collection.missing)} of {len(runs)} runs are there")
-    else:
-        tables = read_tables(results)
-    page = build(tables, results / "report", config.title, [spec.columns() for spec in runs.values()])
+    workflow = Workflow(parse_json(config_json))
+    results = Path(workflow.results)
+    tables = _existing(workflow, results) if partial else read_tables(results)
+    requested = [spec.columns() for spec in workflow.runs.values()]
+    page = build(tables, results / "report", workflow.config.title, requested)
     print(f"The report: {page.resolve().as_uri()}")
+
+
+def _existing(workflow: Workflow, results: Path) -> Tables:
+    """The tables of the runs that are done; every other run is listed with its state and its log."""
+    collection = collect(workflow.runs, results / "runs", partial=True)
+    for found in states(workflow, Path.cwd(), queue() if installed() else [], snakemake_is_at_work=False):
+        if found.state is not State.DONE:
+            log = found.log if found.log.exists() else "none yet"
+            print(f"{found.state}: {found.spec.token}; log: {log}")
+    print(f"{len(workflow.runs) - len(collection.missing)} of {len(workflow.runs)} runs are there")
+    return Tables.from_arrow(collection.tables)

@@ -91,6 +91,17 @@ def test_a_removed_temperature_leaves_the_tables(grid):
     assert "not of this grid" in grid.path("results", "logs", "collect.log").read_text()
 
 
+def test_an_unfinished_grid_is_reported_with_every_gap(grid):
+    shutil.rmtree(grid.path(RUN))
+    grid.path("results", "report", "report.html").unlink()
+    said = grid.run("--allowed-rules", "partial", "--", "partial").stdout
+    assert f"{RUN.removeprefix('results/runs/')}; log: {grid.path('results', 'logs')}" in said
+    assert "7 of 8 runs are there" in said
+    assert not grid.path(RUN).exists()
+    page = grid.path("results", "report", "report.html").read_text()
+    assert "7 runs of the 8" in page
+
+
 def test_one_run_by_its_path_and_again(workflow):
     workflow.run(f"{RUN}/run.parquet")
     assert len(list(workflow.folder.rglob("run.parquet"))) == 1
