@@ -45,6 +45,16 @@ def queue() -> list[QueuedJob]:
     return [_job(line) for line in lines if line.strip()]
 
 
+def queue_or_reason() -> tuple[list[QueuedJob], str | None]:
+    """The jobs of this user, and why they are unknown where the controller does not answer; none without a cluster."""
+    if not installed():
+        return [], None
+    try:
+        return queue(), None
+    except ClusterError as error:
+        return [], f"{error}; jobs in its queue are not shown"
+
+
 def answer(*command: str) -> str:
     """What a command of the cluster prints. Raises ClusterError with its own message where it fails."""
     return completed(*command).stdout

@@ -8,10 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from infonce.cluster import queue
+from infonce.cluster.queue import queue_or_reason
 from infonce.cluster.recover import snakemakes
 from infonce.cluster.states import RunState, State, states
-from infonce.errors import ClusterError
 from infonce.plan.workflow import Workflow
 
 STYLES = {
@@ -27,16 +26,12 @@ LISTED = 40  # runs at most that are listed one by one unless all are asked for
 
 def status(workflow: Workflow, folder: Path, everything: bool = False) -> RenderableType:
     """The counts of each setting over k, τ and seeds, then the runs that run, failed or wait, one by one."""
-    notes = []
-    queued: list[queue.QueuedJob] = []
-    if queue.installed():
-        try:
-            queued = queue.queue()
-        except ClusterError as error:
-            notes.append(Text(f"{error}; jobs in its queue are not shown.", style="red"))
+    queued, unknown = queue_or_reason()
     at_work = bool(snakemakes(folder.resolve()))
     found = states(workflow, folder, queued, at_work)
-    parts: list[RenderableType] = [*notes, _counts(found), _summary(found, at_work)]
+    parts: list[RenderableType] = [_counts(found), _summary(found, at_work)]
+    if unknown:
+        parts.insert(0, Text(f"{unknown}.", style="red"))
     unfinished = [run for run in found if run.state is not State.DONE]
     wanted = unfinished if everything else [run for run in unfinished if run.state is not State.MISSING]
     if wanted:

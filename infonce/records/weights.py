@@ -15,8 +15,9 @@ Weights = dict[str, torch.Tensor]
 
 def write_weights(path: Path, spec: RunSpec, initial: Weights, final: Weights) -> None:
     """Write θ_0 (`initial`) and θ̂ (`final`), whole or not at all."""
-    tensors = {f"initial.{name}": value.contiguous() for name, value in initial.items()}
-    tensors |= {f"final.{name}": value.contiguous() for name, value in final.items()}
+    # A run that diverged at once may hand over one set of tensors as both; a file holds each tensor once.
+    tensors = {f"initial.{name}": value.clone(memory_format=torch.contiguous_format) for name, value in initial.items()}
+    tensors |= {f"final.{name}": value.clone(memory_format=torch.contiguous_format) for name, value in final.items()}
     with replacing(path) as temporary:
         # One entry only: safetensors writes several in random order, and equal runs must give equal bytes.
         save_file(tensors, temporary, {"spec_hash": spec.content_hash})

@@ -33,6 +33,7 @@ def build(
     picked = list(selections(tables, requested))
     for folder in ("figures", "tables"):
         shutil.rmtree(output / folder, ignore_errors=True)
+        (output / folder).mkdir(parents=True)  # there even where nothing can be drawn
     rendered = _render_all(picked, output, jobs or _processors())
     for table in _joined(rendered):
         stem = output / "tables" / table.name

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from infonce.cluster.queue import installed, queue
+from infonce.cluster.queue import queue_or_reason
 from infonce.cluster.states import State, states
 from infonce.plan.workflow import Workflow
 from infonce.records.collect import collect
@@ -23,7 +23,10 @@ def run(config_json: str, partial: bool) -> None:
 def _existing(workflow: Workflow, results: Path) -> Tables:
     """The tables of the runs that are done; every other run is listed with its state and its log."""
     collection = collect(workflow.runs, results / "runs", partial=True)
-    for found in states(workflow, Path.cwd(), queue() if installed() else [], snakemake_is_at_work=False):
+    queued, unknown = queue_or_reason()
+    if unknown:
+        print(unknown)
+    for found in states(workflow, Path.cwd(), queued, snakemake_is_at_work=False):
         if found.state is not State.DONE:
             log = found.log if found.log.exists() else "none yet"
             print(f"{found.state}: {found.spec.token}; log: {log}")

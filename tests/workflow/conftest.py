@@ -44,7 +44,8 @@ class Workflow:
 
     def command(self, *arguments: str) -> list[str]:
         fixed = ["--snakefile", str(self.root / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
-        return [sys.executable, "-m", "snakemake", *fixed, *arguments, "--configfile", str(self.folder / "grid.yaml")]
+        # The options first: behind a `--` among the arguments, everything is a target.
+        return [sys.executable, "-m", "snakemake", "--configfile", str(self.folder / "grid.yaml"), *fixed, *arguments]
 
     def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(

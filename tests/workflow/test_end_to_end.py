@@ -164,4 +164,4 @@ def test_a_bad_configuration_is_refused_before_any_job(workflow, changes, expect
 def test_a_run_outside_the_grid_is_no_target(workflow):
     done = workflow.run("--dry-run", f"{RUN.replace('tau0.2', 'tau0.20')}/run.parquet", check=False)
     assert done.returncode == 1
-    assert "tau0.20" in done.stderr
+    assert "tau0.20" in done.stdout + done.stderr
