@@ -6,6 +6,8 @@ the strengths are those of ImageNet; smaller images get half the jitter and no b
 
 import itertools
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -131,7 +133,8 @@ def natural_views(
     """Views of uint8 images (B, C, H, W): float32 in [0, 1]; grey images keep the colourless part."""
     height, width = images.shape[2:]
     strengths = natural_strengths(min(height, width), options)
-    return apply(images, natural_parameters(height, width, key, epoch, samples, strengths))
+    with _threads_for(min(height, width)):
+        return apply(images, natural_parameters(height, width, key, epoch, samples, strengths))
 
 
 def apply(images: torch.Tensor, parameters: NaturalParameters) -> torch.Tensor:
@@ -153,6 +156,20 @@ def apply(images: torch.Tensor, parameters: NaturalParameters) -> torch.Tensor:
         part = NaturalParameters(*(values[rows] for values in parameters))
         _put(views, neighbours[rows], _block_of_views(pixels, part, hue_place[rows]))
     return views
+
+
+@contextmanager
+def _threads_for(side: int) -> Iterator[None]:
+    """One thread for small images: their operations are so short that threads only wait for each other."""
+    threads = torch.get_num_threads()
+    if side >= _LARGE_SIDE or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _put(views: torch.Tensor, rows: torch.Tensor, made: torch.Tensor) -> None:

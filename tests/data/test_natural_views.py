@@ -132,6 +132,18 @@ def test_a_view_does_not_depend_on_its_batch_repeats_and_differs(side):
         assert not torch.isclose(other, whole, atol=1e-3).flatten(1).all(dim=1).any()
 
 
+@pytest.mark.parametrize("side", [32, 96])
+def test_views_do_not_depend_on_the_number_of_threads_and_leave_it(side):
+    batch = images(40, side)
+    alone = make_views(batch, 3, 0, torch.arange(40), NATURAL)
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(make_views(batch, 3, 0, torch.arange(40), NATURAL), alone)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_views_are_in_range_and_float():
     views = make_views(images(64, 32), 3, 0, torch.arange(64), ViewOptions(recipe="natural-1", strength=2.0))
     assert views.dtype == torch.float32
