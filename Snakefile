@@ -19,12 +19,14 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
 
 
-# The whole grid and its report.
+# The whole grid and its report. The numbers of every run are named too, so that one that was removed is made again
+# although the tables exist.
 rule all:
     default_target: True
     input:
         f"{WORKFLOW.results}/report/report.html",
         expand(f"{WORKFLOW.results}/{{table}}.parquet", table=TABLES),
+        WORKFLOW.of_every_run("run.parquet"),
 
 
 # All data sets of the grid, ready for training: the only target that needs a network.

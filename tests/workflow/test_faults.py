@@ -1,0 +1,176 @@
+"""What breaks in practice, on the real workflow: kills, full disks, odd paths, cut and foreign files."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from infonce.records.schemas import SCHEMAS
+from infonce.records.tables import read_table, without_provenance
+from tests.workflow.conftest import Workflow, workflow_environment
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
+
+TINY = {"positives": ["augment"], "negatives": [4], "temperatures": [0.2, 1]}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> Workflow:
+    """A finished grid of two runs; tests that change it work on copies."""
+    made = Workflow(tmp_path_factory.mktemp("tiny"))
+    made.configure(**TINY)
+    made.run()
+    return made
+
+
+@pytest.fixture
+def copy(tiny, tmp_path) -> Workflow:
+    shutil.copytree(tiny.folder, tmp_path / "grid")
+    return Workflow(tmp_path / "grid")
+
+
+def numbers(workflow):
+    return {
+        name: without_provenance(read_table(workflow.path("results", f"{name}.parquet"), name), name)
+        for name in SCHEMAS
+    }
+
+
+def test_kill_9_at_twenty_random_moments(tiny, tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure(**TINY)
+    moments = random.Random(20)
+    for _ in range(20):
+        process = subprocess.Popen(
+            workflow.command(),
+            cwd=workflow.folder,
+            env=workflow_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(moments.uniform(0.5, 7))
+        os.killpg(process.pid, signal.SIGKILL)  # Snakemake, its jobs, and the report
+        process.wait()
+        recovered = subprocess.run(
+            [sys.executable, "-m", "infonce", "cluster", "recover"], cwd=workflow.folder, env=workflow_environment(),
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert recovered.returncode == 0, recovered.stderr
+    workflow.run()
+    expected, found = numbers(tiny), numbers(workflow)
+    for name in SCHEMAS:
+        assert found[name].equals(expected[name]), name
+    leftovers = [path for path in workflow.path("results", "runs").rglob(".*") if path.suffix in (".state", ".lock")]
+    assert leftovers == []
+
+
+@pytest.mark.parametrize("file", ["run.parquet", "curves.parquet", "terms.parquet", "history.parquet"])
+def test_cut_outputs_are_refused_even_without_snakemakes_memory(copy, file):
+    shutil.rmtree(copy.path(".snakemake"))
+    victim = next(copy.path("results", "runs").rglob(file))
+    victim.write_bytes(victim.read_bytes()[:-30])
+    copy.path("results", "runs.parquet").unlink()
+    done = copy.run(check=False)
+    assert done.returncode == 1
+    assert f"{victim.relative_to(copy.folder)}: is no whole Parquet file" in done.stdout + done.stderr
+    victim.unlink()
+    copy.run()
+
+
+def test_foreign_outputs_are_refused_even_without_snakemakes_memory(copy):
+    shutil.rmtree(copy.path(".snakemake"))
+    first, second = sorted(copy.path("results", "runs").rglob("run.parquet"))
+    first.write_bytes(second.read_bytes())
+    copy.path("results", "runs.parquet").unlink()
+    done = copy.run(check=False)
+    assert done.returncode == 1
+    assert "belongs to another run" in done.stdout + done.stderr
+
+
+def test_cut_weights_are_refused_and_remade(copy):
+    weights = next(copy.path("results", "runs").rglob("weights.safetensors"))
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    (weights.parent / "run.parquet").unlink()
+    done = copy.run(check=False)
+    assert done.returncode == 1
+    assert "weights.safetensors: is no whole safetensors file" in done.stdout + done.stderr
+    weights.unlink()
+    copy.run()
+    assert weights.read_bytes() == whole
+
+
+def test_a_removed_data_folder_is_made_again(copy):
+    shutil.rmtree(copy.path("data"))
+    shutil.rmtree(copy.path("results", "runs"))
+    copy.run("numbers")
+
+
+def test_spaces_apostrophes_and_other_scripts_in_the_path(tmp_path):
+    workflow = Workflow(tmp_path / "it's a «данные» 数据 $HOME")
+    workflow.folder.mkdir()
+    workflow.configure(**TINY | {"temperatures": [1], "title": "<b>Ωμέγα</b> & $x"})
+    workflow.run()
+    page = workflow.path("results", "report", "report.html").read_text(encoding="utf-8")
+    assert "<b>Ωμέγα</b>" not in page
+    assert "Ωμέγα" in page
+
+
+def test_a_home_that_cannot_be_written_no_display_and_a_private_umask(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure(**TINY | {"temperatures": [1]})
+    command = ["sh", "-c", 'umask 077 && exec "$@"', "sh", *workflow.command()]
+    # Snakemake keeps a cache of its own, below HOME unless it is told another place.
+    elsewhere = {"HOME": "/proc/1/nowhere", "XDG_CACHE_HOME": str(tmp_path / "cache"), "MPLBACKEND": "TkAgg"}
+    environment = workflow_environment() | elsewhere
+    environment.pop("DISPLAY", None)
+    done = subprocess.run(command, cwd=workflow.folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert workflow.path("results", "runs.parquet").stat().st_mode & 0o077 == 0
+
+
+def test_a_second_snakemake_on_the_folder_is_told(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure(**TINY | {"training": {"steps": 4000, "batch_size": 128}})
+    first = subprocess.Popen(
+        workflow.command(), cwd=workflow.folder, env=workflow_environment(), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not list(workflow.folder.glob(".snakemake/locks/*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        second = workflow.run(check=False)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    assert second.returncode == 1
+    assert "locked" in (second.stdout + second.stderr).lower()
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tiny, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small tmpfs")
+    try:
+        workflow = Workflow(tmp_path)
+        workflow.configure(**TINY | {"results_folder": str(disk / "results")})
+        done = workflow.run(check=False)
+        assert done.returncode == 1
+        assert "No space left on device" in done.stdout + done.stderr
+        parts = [path for path in disk.rglob("*") if path.is_file() and path.name.endswith(".part")]
+        assert parts == []
+        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+        workflow.run()
+        found = without_provenance(read_table(disk / "results" / "runs.parquet", "runs"), "runs")
+        assert found.equals(numbers(tiny)["runs"])
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
