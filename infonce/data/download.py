@@ -9,14 +9,10 @@ A complete folder is used as it is: nothing is written and no address is asked.
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import SoftFileLease, Timeout
-
 from infonce.data.extract import unpack
-from infonce.data.folders import file_digest
+from infonce.data.folders import LEASE_SECONDS, alone, file_digest
 from infonce.data.registry import DatasetInfo, dataset
 from infonce.data.sources import Member, SourceFile
 from infonce.data.transfer import TransferError, download, wrong_digest
@@ -25,7 +21,6 @@ from infonce.files import write_json
 
 RECORD = "files.json"
 _WORK = ".download"
-_LEASE_SECONDS = 30.0
 
 
 def fetch(
@@ -34,7 +29,7 @@ def fetch(
     mirror: str | None = None,
     retries: int = 4,
     progress: bool = True,
-    lease_seconds: float = _LEASE_SECONDS,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> Path:
     """Make sure that all raw files of a data set lie in `raw/<name>`, and return that folder.
 
@@ -50,30 +45,12 @@ def fetch(
         return folder
     try:
         (folder / _WORK).mkdir(parents=True, exist_ok=True)
-        with _alone(folder, lease_seconds):
+        with alone(folder / f"{_WORK}.lock", lease_seconds):
             _fetch_missing(info, folder, mirror, retries, progress)
             shutil.rmtree(folder / _WORK, ignore_errors=True)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error}). {by_hand(info, folder)}") from error
     return folder
-
-
-@contextmanager
-def _alone(folder: Path, lease_seconds: float) -> Iterator[None]:
-    """Hold the folder's lock: a file that its holder keeps renewing, so it works on shared disks too."""
-    path = folder / f"{_WORK}.lock"
-    lock = SoftFileLease(path, lease_duration=lease_seconds)
-    while not lock.is_locked:
-        try:
-            lock.acquire(timeout=2 * lease_seconds)
-        except Timeout:
-            # A full disk or a crash can leave an empty file, which names no holder that could have died.
-            if path.exists() and path.stat().st_size == 0:
-                path.unlink(missing_ok=True)
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def missing_members(info: DatasetInfo, folder: Path) -> list[Member]:

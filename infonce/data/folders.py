@@ -1,4 +1,4 @@
-"""Folders that are there as a whole or not at all, and digests of files."""
+"""Folders that are there as a whole or not at all, locks on them, and digests of files."""
 
 import hashlib
 import shutil
@@ -7,7 +7,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import SoftFileLease, Timeout
+
 from infonce.errors import DataError
+
+LEASE_SECONDS = 30.0
+
+
+@contextmanager
+def alone(lock_path: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[None]:
+    """Hold a lock: a file that its holder keeps renewing, so it works on shared disks too.
+
+    The lock of a job that died is taken over `lease_seconds` after its last sign of life.
+    """
+    lock = SoftFileLease(lock_path, lease_duration=lease_seconds)
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=2 * lease_seconds)
+        except Timeout:
+            # A full disk or a crash can leave an empty file, which names no holder that could have died.
+            if lock_path.exists() and lock_path.stat().st_size == 0:
+                lock_path.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from infonce.data.download import require_complete
+from infonce.data.folders import alone
 from infonce.data.prepared import Prepared, Source, check_matches, is_complete, load, write
 from infonce.data.raw import RawSplit
 from infonce.data.readers import READERS
@@ -20,6 +21,7 @@ from infonce.data.registry import (
 )
 from infonce.data.sphere import uniform_points
 from infonce.data.splits import stratified_choice
+from infonce.errors import DataError
 from infonce.random import stream_key
 from infonce.spec.run import DatasetOptions
 
@@ -35,20 +37,33 @@ def prepare(name: str, options: DatasetOptions, raw_folder: Path, out_folder: Pa
     that are not as they should be, naming the file.
     """
     check_options(name, options)
-    if is_complete(out_folder):
-        present = load(out_folder)
-        if (present.name, present.manifest["options"]) == (name, relevant_options(name, options)):
-            return present
-    train, held_out, source = _SPECIAL.get(name, _downloaded)(name, options, Path(raw_folder), progress)
-    prepared = write(
-        Path(out_folder),
-        name,
-        class_names(name, options),
-        train,
-        held_out,
-        source,
-        relevant_options(name, options),
-    )
+    out_folder = Path(out_folder)
+    present = _present(name, options, out_folder)
+    if present is not None:
+        return present
+    try:
+        out_folder.parent.mkdir(parents=True, exist_ok=True)
+        with alone(out_folder.parent / f".{out_folder.name}.lock"):
+            # Another workflow may have prepared it while this one waited.
+            return _present(name, options, out_folder) or _prepared_anew(
+                name, options, raw_folder, out_folder, progress
+            )
+    except OSError as error:
+        raise DataError(f"{out_folder} cannot be written ({error})") from error
+
+
+def _present(name: str, options: DatasetOptions, folder: Path) -> Prepared | None:
+    """The prepared data set in `folder`, if it is whole and was prepared from the same options."""
+    if not is_complete(folder):
+        return None
+    found = load(folder)
+    return found if (found.name, found.manifest["options"]) == (name, relevant_options(name, options)) else None
+
+
+def _prepared_anew(name: str, options: DatasetOptions, raw: Path, folder: Path, progress: bool) -> Prepared:
+    train, held_out, source = _SPECIAL.get(name, _downloaded)(name, options, Path(raw), progress)
+    classes = class_names(name, options)
+    prepared = write(folder, name, classes, train, held_out, source, relevant_options(name, options))
     check_matches(prepared, name, options)
     return prepared
 

@@ -183,15 +183,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def _open_array(folder: Path, array: str, described: dict[str, Any], verify: bool) -> np.ndarray:
     path = folder / f"{array}.npy"
-    if not path.is_file():
-        raise DataError(f"{path} is missing; prepare the data set again")
-    size = path.stat().st_size
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; prepare the data set again") from None
     if size != described["bytes"]:
         raise DataError(f"{path} has {size} bytes, expected {described['bytes']}; prepare the data set again")
     try:
         # Copy-on-write, so that torch can share the pages; the file itself is never written.
         opened = np.load(path, mmap_mode="c", allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise DataError(f"{path} is no array file ({error}); prepare the data set again") from error
     found = {"shape": list(opened.shape), "dtype": opened.dtype.name}
     expected = {key: described[key] for key in found}

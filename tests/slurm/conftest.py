@@ -42,6 +42,7 @@ QUICK = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All on one worker: there is one cluster on a machine."""
     for item in items:
