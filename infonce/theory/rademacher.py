@@ -89,7 +89,7 @@ def _ascend(
                 raise ValueError(f"losses: expected differentiable losses of shape (n,), got {tuple(values.shape)}")
             signs = torch.where(uniforms(key, torch.arange(len(values))) < 0.5, -1.0, 1.0).to(values)
         objective = (signs * values).mean()
-        best = max(best, float(objective) - at_start) if step else 0.0
+        best = max(best, float(objective.detach()) - at_start) if step else 0.0
         at_start = at_start if step else float(objective.detach())
         if step < steps:
             _step(module, start, objective, radius, 2 * radius * (1 - step / steps) / math.sqrt(step + 1))
