@@ -4,11 +4,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from infonce.data.registry import DATASETS
 from infonce.errors import ConfigError
 from infonce.plan.names import check_names
 from infonce.spec.config import Config, Slice
 from infonce.spec.problems import validate
-from infonce.spec.run import AXES, RunSpec, axis_text
+from infonce.spec.run import AXES, DatasetOptions, RunSpec, ViewOptions, axis_text
 from infonce.spec.source import NO_SOURCES, Sources
 
 # The configuration lists values, a run has one of each: `temperatures` → `temperature`.
@@ -74,16 +75,19 @@ def _run_spec(config: Config, point: dict[str, Any]) -> RunSpec:
     # The parts are typed already; building without a second validation keeps 10,000 runs under a second.
     return RunSpec.model_construct(
         **point,
-        dataset_options=_options(config, "dataset_options", point["dataset"]),
-        view_options=_options(config, "view_options", point["dataset"]),
+        dataset_options=config.dataset_options.get(point["dataset"], DatasetOptions()),
+        view_options=_view_options(config, point["dataset"]),
         encoder_options=config.encoder_options.get(point["encoder"], {}),
         training=config.training,
     )
 
 
-def _options(config: Config, key: str, dataset: str) -> Any:
-    default = RunSpec.model_fields[key].default
-    return getattr(config, key).get(dataset, default)
+def _view_options(config: Config, name: str) -> ViewOptions:
+    """The views of a data set: those that were asked for, by the data set's own recipe unless one was named."""
+    asked = config.view_options.get(name, ViewOptions())
+    if "recipe" in asked.model_fields_set or name not in DATASETS:
+        return asked
+    return asked.model_copy(update={"recipe": DATASETS[name].recipe})
 
 
 def _refuse_repeats(config: Config, sources: Sources) -> None:

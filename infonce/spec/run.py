@@ -56,7 +56,7 @@ class ViewOptions(Options):
 
     recipe: Literal["small-1", "natural-1"] = Field(
         default="small-1",
-        description="version of the recipe: `small-1` for digits, `natural-1` for photographs",
+        description="version of the recipe; that of the data set unless it is named: `natural-1` for photographs",
     )
     strength: Annotated[NonNegative, Field(le=2)] = Field(
         default=1.0, description="factor on every strength of the recipe; 0 turns the views off"

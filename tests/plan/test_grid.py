@@ -33,6 +33,18 @@ def test_the_default_grid_has_one_run_for_each_combination(values):
     assert all(token == run.token for token, run in runs.items())
 
 
+def test_views_follow_the_recipe_of_the_data_set_unless_one_is_named(values):
+    values |= {"datasets": ["digits", "cifar10"], "slices": []}
+
+    def recipes(**changes):
+        runs = expand(load_config(values | changes)).values()
+        return {run.dataset: (run.view_options.recipe, run.view_options.strength) for run in runs}
+
+    assert recipes() == {"digits": ("small-1", 1.0), "cifar10": ("natural-1", 1.0)}
+    assert recipes(view_options={"cifar10": {"strength": 0.5}})["cifar10"] == ("natural-1", 0.5)
+    assert recipes(view_options={"cifar10": {"recipe": "small-1"}})["cifar10"] == ("small-1", 1.0)
+
+
 def test_a_new_temperature_adds_its_slice_only(values):
     before = expand(load_config(values))
     values["temperatures"].append(0.3)
