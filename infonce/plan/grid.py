@@ -85,9 +85,10 @@ def _run_spec(config: Config, point: dict[str, Any]) -> RunSpec:
 def _view_options(config: Config, name: str) -> ViewOptions:
     """The views of a data set: those that were asked for, by the data set's own recipe unless one was named."""
     asked = config.view_options.get(name, ViewOptions())
-    if "recipe" in asked.model_fields_set or name not in DATASETS:
+    own = DATASETS[name].recipe if name in DATASETS else None  # unknown names are refused later, points have no views
+    if own is None or "recipe" in asked.model_fields_set:
         return asked
-    return asked.model_copy(update={"recipe": DATASETS[name].recipe})
+    return asked.model_copy(update={"recipe": own})
 
 
 def _refuse_repeats(config: Config, sources: Sources) -> None:

@@ -6,6 +6,7 @@ import yaml
 
 from infonce.errors import ConfigError
 from infonce.plan.grid import expand, load_config
+from infonce.spec.run import RunSpec
 from infonce.spec.source import Sources, check_yaml, read_config_files
 
 DEFAULT = Path(__file__).parents[2] / "config" / "config.yaml"
@@ -43,6 +44,14 @@ def test_views_follow_the_recipe_of_the_data_set_unless_one_is_named(values):
     assert recipes() == {"digits": ("small-1", 1.0), "cifar10": ("natural-1", 1.0)}
     assert recipes(view_options={"cifar10": {"strength": 0.5}})["cifar10"] == ("natural-1", 0.5)
     assert recipes(view_options={"cifar10": {"recipe": "small-1"}})["cifar10"] == ("small-1", 1.0)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "paper.yaml"])
+def test_a_run_is_the_same_after_its_way_through_the_command_line(name):
+    runs = expand(load_config(read_config_files([DEFAULT, DEFAULT.with_name(name)])))
+    for run in runs.values():
+        told = RunSpec.model_validate_json(run.canonical_json())
+        assert (told.token, told.content_hash) == (run.token, run.content_hash)
 
 
 def test_a_new_temperature_adds_its_slice_only(values):
