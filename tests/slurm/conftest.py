@@ -42,15 +42,6 @@ QUICK = (
 )
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All on one worker: there is one cluster on a machine."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slurm)
-            item.add_marker(pytest.mark.xdist_group("slurm"))
-
-
 @dataclass(frozen=True)
 class Job:
     """A job in Slurm's own records."""

@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+# There is one cluster on a machine.
+pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+
 
 @pytest.fixture
 def checkout(clone):

@@ -3,8 +3,12 @@
 import ipaddress
 
 import psutil
+import pytest
 
 from tests.slurm import cluster as one_node
+
+# There is one cluster on a machine.
+pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
 
 def test_everything_listens_on_the_loopback_address_only(cluster):
