@@ -25,7 +25,8 @@ report: $(READY)
 	@echo "The report: file://$(CURDIR)/results/report/report.html"
 
 test: $(READY)
-	$(IN_ENV) python -m pytest -n $(CORES) --dist loadgroup
+	$(IN_ENV) python -m pytest -m "not slurm" -n $(CORES) --dist loadfile
+	$(IN_ENV) python -m pytest -m slurm  # one after the other: there is one cluster on a machine
 
 lint: $(READY)
 	$(IN_ENV) ruff check .

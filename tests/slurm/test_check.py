@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-# There is one cluster on a machine.
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import pytest
 
 from tests.slurm import cluster as one_node
 
-# There is one cluster on a machine.
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 
 def test_everything_listens_on_the_loopback_address_only(cluster):

@@ -10,8 +10,7 @@ import pytest
 from tests.slurm import cluster as one_node
 from tests.slurm.conftest import SMALL, Checkout, wait_for
 
-# There is one cluster on a machine.
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 ONE_LONG_RUN = {"negatives": [4], "training": SMALL["training"] | {"steps": 2000}}
 FAILS_ONCE = """\

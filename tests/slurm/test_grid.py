@@ -11,8 +11,7 @@ from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
 from infonce.spec.source import read_config_files
 
-# There is one cluster on a machine.
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 
 @pytest.fixture(scope="module")

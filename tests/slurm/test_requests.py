@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# There is one cluster on a machine.
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 # Keeps the line of each submission, lets the real sbatch judge it, and submits nothing.
 RECORDER = """\

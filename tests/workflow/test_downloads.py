@@ -15,7 +15,7 @@ from tests.data.archives import Fake, fake
 from tests.data.server import FaultyServer, cut_at, page, status
 from tests.workflow.conftest import ROOT, Workflow, workflow_environment
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("downloads")]
+pytestmark = pytest.mark.workflow
 
 GRID = {
     "datasets": ["cifar10"],

@@ -7,7 +7,7 @@ from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
 from tests.workflow.conftest import Workflow
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 RUN = "results/runs/digits/augment/mlp-normalize-d8/infonce/n256-shared-k4-tau0.2-seed7"
 

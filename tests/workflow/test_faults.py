@@ -13,7 +13,7 @@ from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
 from tests.workflow.conftest import Workflow, workflow_environment
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
+pytestmark = pytest.mark.workflow
 
 TINY = {"positives": ["augment"], "negatives": [4], "temperatures": [0.2, 1]}
 
