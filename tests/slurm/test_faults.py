@@ -12,7 +12,7 @@ from tests.slurm.conftest import SMALL, Checkout, wait_for
 
 pytestmark = pytest.mark.slurm
 
-ONE_LONG_RUN = {"negatives": [4], "training": SMALL["training"] | {"steps": 2000}}
+ONE_LONG_RUN = {"negatives": [4], "training": SMALL["training"] | {"steps": 8000}}
 FAILS_ONCE = """\
 #!/bin/sh
 if mkdir {folder}/failed-once 2>/dev/null; then
@@ -58,15 +58,22 @@ def scenarios(clone):
 
 
 def hold_trainings(checkouts: list[Checkout]) -> list[psutil.Process]:
-    """Suspend the training of each as soon as it has begun, so that the fault meets it however fast the machine is."""
+    """Suspend the training of each once it makes steps, so that the fault meets it however fast the machine is.
+
+    Slurm ends what is left of a job as soon as its first process ends, so a training that were still being set up
+    could lose the race to keep its state. Steps begin well within a second of processor time after it is ready.
+    """
     waiting, held = list(checkouts), []
+    ready: dict[int, float] = {}
 
     def all_held() -> bool:
         for checkout in list(waiting):
             if process := checkout.training():
-                process.suspend()
-                held.append(process)
-                waiting.remove(checkout)
+                used = process.cpu_times().user
+                if used - ready.setdefault(process.pid, used) >= 1.0:
+                    process.suspend()
+                    held.append(process)
+                    waiting.remove(checkout)
         return not waiting
 
     wait_for("trainings to begin", all_held, seconds=150)
