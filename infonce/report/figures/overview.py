@@ -72,7 +72,7 @@ def _heatmap(ax: Axes, cells: pd.DataFrame, title: str, most: int) -> None:
     size = 8.5 if means.shape[1] <= 6 else 6.5
     middle = np.nanmean([means.min(axis=None), means.max(axis=None)])
     for (row, column), mean in np.ndenumerate(means.to_numpy(float)):
-        colour = INK if np.isnan(mean) else "#ffffff" if mean < middle else "#111111"
+        colour = INK if np.isnan(mean) else "#ffffff" if mean <= middle else "#111111"
         text = _note(float(mean), float(counts.to_numpy()[row, column]), most)
         ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=size, color=colour)
     ax.set(title=title, xlabel="negatives k", ylabel="temperature τ")
