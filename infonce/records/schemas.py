@@ -8,7 +8,7 @@ the empirical risk counts the tuples, taken as independent.
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
@@ -168,6 +168,7 @@ TERMS = _schema(
         log_value=_REAL,  # natural logarithm, where the value itself overflows
         measured=_REAL,  # the quantity that the term bounds, where it is measured
         holds=_FLAG,  # measured against value, where both exist
+        standard_error=_REAL,  # of the value, where it is an estimate
         note=_TEXT,
     ),
 )
@@ -184,6 +185,10 @@ HISTORY = _schema(
         held_out_loss=_REAL,
         displacement=_REAL,
         learning_rate=_REAL,
+        loss_change=_REAL,  # mean |loss - loss at theta_0| over some training tuples; its upper bounds:
+        prop4=_REAL,  # Prop 4, literal, with beta = max(1, 2/tau)
+        prop4_tight=_REAL,  # its sharper form, with the best beta of each tuple
+        eq18=_REAL,  # the rival that takes the largest displacement
     ),
 )
 

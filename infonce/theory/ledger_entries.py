@@ -30,6 +30,7 @@ class Term:
     clipped: bool  # value is the trivial bound, as the formula gives more
     vacuous: bool  # says no more than the trivial bound
     note: str | None
+    standard_error: float | None = None  # of the value, where it is an estimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,7 @@ def bound(
     assumptions: str = "",
     met: bool = True,
     note: str | None = None,
+    standard_error: float | None = None,
 ) -> Term:
     """A term whose `vacuous`, `clipped` and `holds` follow from its value.
 
@@ -154,4 +156,5 @@ def bound(
         clipped=clipped,
         vacuous=vacuous,
         note=note,
+        standard_error=standard_error,
     )

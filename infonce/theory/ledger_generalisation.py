@@ -134,7 +134,6 @@ def _rademacher(m: Measurements, c: _Complexity) -> list[Term]:
         )
     ]
     if m.rademacher_lower is not None:
-        error = "" if m.rademacher_lower_se is None else f"; standard error {m.rademacher_lower_se:.3g}"
         terms.append(
             bound(
                 "lower estimate",
@@ -143,7 +142,8 @@ def _rademacher(m: Measurements, c: _Complexity) -> list[Term]:
                 "Rad",
                 "lower",
                 m.rademacher_lower,
-                note=f"gradient ascent over random signs: a lower estimate{error}",
+                standard_error=m.rademacher_lower_se,
+                note="gradient ascent over random signs: a lower estimate",
             )
         )
     return terms

@@ -16,6 +16,7 @@ from infonce.training.optimizer import Optimizer
 from infonce.training.pools import step_pool
 from infonce.training.schedule import Batches, learning_rate
 from infonce.training.source import HELD_OUT_PURPOSE, TRAINING_PURPOSE, TupleSource
+from infonce.training.stability import TrackedStability
 from infonce.training.state import SavedState
 from infonce.training.step import Embedder, backward, compiled_or_eager
 
@@ -51,6 +52,7 @@ class Trainer:
         held_out = TupleSource(TupleInputs("held_out", self.prepared, spec, device, HELD_OUT_PURPOSE), fixed=True)
         self.training_loss = TrackedLoss(self.source, self.embedder, spec)
         self.held_out_loss = TrackedLoss(held_out, self.embedder, spec)
+        self.stability = TrackedStability(self.source, self.embedder, spec, self.training_loss.rows)
         self.parameters = list(self.encoder.parameters())
         self.optimizer = Optimizer(self.options, self.parameters)
         self.initial_parameters = [parameter.detach().clone() for parameter in self.parameters]
@@ -90,6 +92,7 @@ class Trainer:
             "held_out_loss": self.held_out_loss(),
             "displacement": self.displacement,
             "learning_rate": learning_rate(self.options, max(0, step - 1)),
+            **self.stability(),
         }
 
     def saved(self, facts: dict[str, Any]) -> SavedState:

@@ -25,6 +25,7 @@ SPEC = {
     "seed": 7,
 }
 STEP = {"step": 0, "epoch": 0.0, "training_loss": 1.5, "held_out_loss": 2.0, "displacement": 0.0, "learning_rate": 0.1}
+STEP |= {"loss_change": 0.0, "prop4": 0.0, "prop4_tight": 0.0, "eq18": 0.0}
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path):

@@ -255,6 +255,10 @@ def _history(run: dict[str, Any]) -> list[dict[str, Any]]:
                 "held_out_loss": training + done * run["generalisation_gap"],
                 "displacement": run["displacement"] * done**0.5,
                 "learning_rate": 1e-3,
+                "loss_change": 0.4 * done,
+                "prop4": 4.5 / run["temperature"] * done,
+                "prop4_tight": 2.5 / run["temperature"] * done,
+                "eq18": (1.8 / run["temperature"] + 0.1 * math.log(run["negatives"] + 1)) * done,
             }
         )
     return rows

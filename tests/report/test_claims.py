@@ -108,6 +108,25 @@ def growing_average(terms: pd.DataFrame) -> pd.DataFrame:
     return terms.assign(log_value=terms["log_value"].where(~at, np.log(terms["negatives"])))
 
 
+def growing_average_along_training(history: pd.DataFrame) -> pd.DataFrame:
+    return history.assign(prop4_tight=history["prop4_tight"] * history["negatives"])
+
+
+def broken_along_training(history: pd.DataFrame) -> pd.DataFrame:
+    history.loc[history.index[-1], "loss_change"] = 1.01 * history["eq18"].iloc[-1]
+    return history
+
+
+def with_complexity(terms: pd.DataFrame) -> pd.DataFrame:
+    """Prop 5 with its assumption met, its sharper form and a lower estimate, growing with k."""
+    literal = terms[terms["term"] == "Proposition 5"].assign(assumptions_met=True, value=30.0, log_value=np.log(30.0))
+    tight = literal.assign(term="complexity", equation="Sec. 6", form="tight", value=4.0, log_value=np.log(4.0))
+    value = 0.1 * (1 + 1 / literal["negatives"])
+    lower = literal.assign(term="lower estimate", form="measured", side="lower", value=value, log_value=np.log(value))
+    lower = lower.assign(standard_error=0.01)
+    return pd.concat([terms[terms["term"] != "Proposition 5"], literal, tight, lower], ignore_index=True)
+
+
 def rising_norm(terms: pd.DataFrame) -> pd.DataFrame:
     at = terms["term"] == "B_τ"
     return terms.assign(log_value=terms["log_value"].where(~at, terms["temperature"]))
@@ -137,6 +156,21 @@ def reversed_quality(runs: pd.DataFrame) -> pd.DataFrame:
         (gap.CLAIM, "runs", growing_gap, Verdict.NOT_SUPPORTED, "still moving, with 0 outside the interval, at all 4"),
         (gap.CLAIM, "runs", level_gap, Verdict.SUPPORTED, "at all 4 temperatures"),
         (averaging.CLAIM, "terms", growing_average, Verdict.NOT_SUPPORTED, "changes by 5.55"),
+        (
+            averaging.CLAIM,
+            "history",
+            growing_average_along_training,
+            Verdict.SUPPORTED,
+            "over these k at none of 80 recorded steps",
+        ),
+        (averaging.CLAIM, "history", broken_along_training, Verdict.SUPPORTED, "exceeds one of them at 1 step"),
+        (
+            ledger.CLAIM,
+            "terms",
+            with_complexity,
+            Verdict.SUPPORTED,
+            "at k = 1: 0.200 (lower estimate by ascent), 4.00 (Sec. 6, tight) and 30.0 (Prop 5, literal); at k = 256: ",
+        ),
         (norms.CLAIM, "terms", nearly_level_norm, Verdict.PARTLY, "but by less than 10 %"),
         (norms.CLAIM, "terms", rising_norm, Verdict.NOT_SUPPORTED, "rising in none of 10 series"),
         (ledger.CLAIM, "terms", broken_bound, Verdict.NOT_SUPPORTED, "(Prop 2)"),
@@ -156,6 +190,21 @@ def test_sentences_follow_the_tables(
     assert after.verdict is verdict
     assert words in after.sentence
     assert words not in before.sentence
+
+
+def test_the_complexity_is_drawn_where_it_was_estimated(tables: Tables) -> None:
+    assert "complexity" not in {drawing.name for drawing in ledger.CLAIM.drawings(only(tables))}
+    estimated = only(changed(tables, "terms", with_complexity))
+    (drawing,) = (drawing for drawing in ledger.CLAIM.drawings(estimated) if drawing.name == "complexity")
+    lower = drawing.data[drawing.data["term"] == "lower estimate"].set_index(["temperature", "negatives"])
+    assert lower["value"].loc[0.2, 1] == pytest.approx(0.2)
+    assert lower["standard_error"].loc[0.2, 1] == pytest.approx(0.01 / lower["n"].loc[0.2, 1] ** 0.5)
+    bars = drawing.draw(drawing.data).axes[0].containers
+    assert [container.get_label() for container in bars] == [
+        "lower estimate by ascent",
+        "Sec. 6, tight",
+        "Prop 5, literal",
+    ]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.slug)

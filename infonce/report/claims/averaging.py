@@ -8,6 +8,7 @@ from infonce.report import fits
 from infonce.report import format as fmt
 from infonce.report.claims.claim import Answer, Claim, Verdict, judged, not_measured, seed_limits
 from infonce.report.figures.averaging import AVERAGING, MAXIMISING, comparison, displacements
+from infonce.report.figures.averaging_training import along_training, moved
 from infonce.report.figures.norms import LARGEST, NORM_TERM, norm_terms
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table
@@ -43,7 +44,7 @@ def answer(selection: Selection) -> Answer:
         f"{fmt.share(slower, len(growth))} series (one τ, one seed). Proposition 4 is the smaller bound in "
         f"{fmt.share(smaller, len(pairs))} runs, in which Prop 4 / Eq 18 is "
         f"{fmt.from_logarithm(float((pairs[AVERAGING] - pairs[MAXIMISING]).median()))} in the median. "
-        f"{_norms(selection)} {_violations(frame)}",
+        f"{_along_training(selection)} {_norms(selection)} {_violations(frame)}",
     )
 
 
@@ -67,6 +68,32 @@ def growths(frame: pd.DataFrame) -> pd.DataFrame:
         for k in (first, last)
     ]
     return (ends[1] - ends[0]).dropna().reset_index()
+
+
+def growths_along_training(history: pd.DataFrame) -> pd.DataFrame:
+    """One row a recorded step, temperature and seed: change of each logarithm from the smallest to the largest k."""
+    rows = moved(history)
+    rows = rows[rows["negatives"].isin({rows["negatives"].min(), rows["negatives"].max()})].sort_values("negatives")
+    logs = rows.assign(**{AVERAGING: rows["prop4_tight"].map(math.log), MAXIMISING: rows["eq18"].map(math.log)})
+    by_step = logs.groupby(["temperature", "seed", "step"])[[AVERAGING, MAXIMISING]]
+    both = by_step.size() == 2
+    return (by_step.last() - by_step.first())[both].reset_index()
+
+
+def _along_training(selection: Selection) -> str:
+    """Whether it is so at every recorded step, and where the bounds stand against each other."""
+    growth = growths_along_training(selection.history)
+    if growth.empty:
+        return "Along training they are not recorded at two values of k."
+    slower = int((growth[AVERAGING] < growth[MAXIMISING]).sum())
+    steps = moved(selection.history)
+    violated = int((steps["loss_change"] > 1.000001 * steps[["prop4_tight", "eq18"]].min(axis=1)).sum())
+    broken = f", but the measured change exceeds one of them at {fmt.plural(violated, 'step')}" if violated else ""
+    return (
+        f"Along training the averaging bound (tight) grows less than the maximising one over these k at "
+        f"{fmt.share(slower, len(growth))} recorded steps after the first, and their ratio is "
+        f"{fmt.span(steps['ratio'])}{broken}."
+    )
 
 
 def _norms(selection: Selection) -> str:
@@ -148,7 +175,10 @@ CLAIM = Claim(
     "+ Δ<sub><i>p</i></sub>² + max<sub><i>j</i></sub> Δ<sub><i>j</i></sub>²)",
     source="Proposition 4; Eq 18 after Lei et al. (2023)",
     answer=answer,
-    drawings=lambda selection: [comparison(selection)] if len(displacements(selection)) else [],
+    drawings=lambda selection: [
+        *([comparison(selection)] if len(displacements(selection)) else []),
+        *([along_training(selection)] if len(moved(selection.history)) else []),
+    ],
     tables=tables,
     limits=limits,
 )

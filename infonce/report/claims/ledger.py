@@ -8,6 +8,7 @@ import pandas as pd
 
 from infonce.report import format as fmt
 from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits
+from infonce.report.figures import complexity
 from infonce.report.figures import ledger as figures
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table, records
@@ -39,7 +40,7 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is above the largest possible value. "
-        f"{_theorem(bounds)} {_gain(bounds)}".strip(),
+        + " ".join(filter(None, (_theorem(bounds), _gain(bounds), _sandwich(selection)))),
     )
 
 
@@ -77,6 +78,22 @@ def _gain(bounds: pd.DataFrame) -> str:
     return (
         f"Tight forms are smaller than literal ones by a median factor of {fmt.from_logarithm(float(ratio.median()))}."
     )
+
+
+def _sandwich(selection: Selection) -> str:
+    """Where the complexity lies, at the smallest and the largest k."""
+    if not complexity.estimated(selection):
+        return ""
+    rows = complexity.complexities(selection)
+    means = rows.pivot_table(index="negatives", columns="term", values="value")
+    at_k = [
+        f"at k = {fmt.integer(k)}: "
+        + fmt.listing(
+            f"{fmt.number(means.loc[k, term])} ({name})" for term, name in complexity.NAMES.items() if term in means
+        )
+        for k in sorted({means.index.min(), means.index.max()})
+    ]
+    return f"The Rademacher complexity lies above the first and below the others of these, in nats: {'; '.join(at_k)}."
 
 
 def tables(selection: Selection) -> list[Table]:
@@ -147,7 +164,10 @@ CLAIM = Claim(
     "(4/(τ<i>k</i>)) E|d<i>M</i>/dπ|² + log(1 + <i>e</i><sup>2/τ</sup>/<i>k</i>)",
     source="Theorem 1, from Propositions 2, 3 and 5",
     answer=answer,
-    drawings=lambda selection: [figures.ledger(selection)] if len(selection.terms) else [],
+    drawings=lambda selection: [
+        *([figures.ledger(selection)] if len(selection.terms) else []),
+        *([complexity.sandwich(selection)] if complexity.estimated(selection) else []),
+    ],
     tables=tables,
     limits=limits,
 )
