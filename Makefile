@@ -42,6 +42,7 @@ format: $(READY)
 
 reference: $(READY)
 	$(IN_ENV) python -m infonce reference
+	$(IN_ENV) python -m infonce.records.document
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra test pyproject.toml --output-file requirements.lock

@@ -1,9 +1,7 @@
-"""The tables, each with one explicit and versioned schema. A column of kind `provenance` tells where and
-how a number was made and may differ between two equal runs; every other column may not.
+"""The tables, each with one explicit and versioned schema; every column says what it is (docs/tables.md lists them).
 
-A column `x_se` is the standard error of `x`. That of a held-out risk or cross-entropy counts the sampling of anchors
-and of the pool; that of a difference of the two or of a moment of q counts the anchors, the pool taken as π; that of
-the empirical risk counts the tuples, taken as independent.
+A column of kind `provenance` tells where and how a number was made and may differ between two equal runs; every other
+column may not. A null says that a number does not exist or could not be computed.
 """
 
 import pyarrow as pa
@@ -13,26 +11,29 @@ SCHEMA_VERSION = 2
 _TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
 
-def _columns(kind: str, nullable: bool, **types: pa.DataType) -> list[pa.Field]:
-    return [pa.field(name, type_, nullable, {"kind": kind}) for name, type_ in types.items()]
+def _columns(kind: str, nullable: bool, **columns: tuple[pa.DataType, str]) -> list[pa.Field]:
+    return [
+        pa.field(name, type_, nullable, {"kind": kind, "meaning": meaning})
+        for name, (type_, meaning) in columns.items()
+    ]
 
 
 _RUN = _columns(
     "spec",
     False,
-    run=_TEXT,  # the run's path token
-    spec_hash=_TEXT,
-    dataset=_TEXT,
-    positives=_TEXT,
-    encoder=_TEXT,
-    head=_TEXT,
-    dimension=_INT,
-    loss=_TEXT,
-    tuples=_INT,
-    tuple_design=_TEXT,
-    negatives=_INT,
-    temperature=_REAL,
-    seed=_INT,
+    run=(_TEXT, "the run's path below `results/runs/`; the key that joins the tables"),
+    spec_hash=(_TEXT, "digest of every setting of the run"),
+    dataset=(_TEXT, "data set"),
+    positives=(_TEXT, "generator of positives: augment, class or sphere"),
+    encoder=(_TEXT, "encoder, without its head"),
+    head=(_TEXT, "how features become unit vectors: normalize or lift"),
+    dimension=(_INT, "embedding dimension d"),
+    loss=(_TEXT, "the loss trained with: infonce or dcl"),
+    tuples=(_INT, "number n of training tuples"),
+    tuple_design=(_TEXT, "shared: images occur in many tuples; disjoint: in one"),
+    negatives=(_INT, "number k of negatives that the run was trained with"),
+    temperature=(_REAL, "temperature τ"),
+    seed=(_INT, "seed of everything random in the run"),
 )
 
 
@@ -44,73 +45,77 @@ def _schema(table: str, *groups: list[pa.Field]) -> pa.Schema:
 RUNS = _schema(
     "runs",
     _RUN,
-    _columns("result", False, status=_TEXT),  # ok, diverged, out_of_memory, stopped_early
+    _columns(
+        "result",
+        False,
+        status=(_TEXT, "ok, diverged, out_of_memory, or stopped_early by a rule of its own"),
+    ),
     _columns(
         "result",
         True,
-        message=_TEXT,
-        steps=_INT,
-        parameters=_INT,  # d_theta
-        displacement=_REAL,  # |theta_hat - theta_0|
-        training_images=_INT,
-        held_out_images=_INT,
-        tuples_effective=_INT,  # floor(N / (k + 2)), what a strict reading of (A) allows
-        negatives_exceed_pool=_FLAG,
-        empirical_risk=_REAL,
-        empirical_risk_se=_REAL,
-        held_out_risk=_REAL,  # the run's own loss at its own k, exact over the pool
-        held_out_risk_se=_REAL,
-        generalisation_gap=_REAL,
-        generalisation_gap_se=_REAL,
-        cross_entropy=_REAL,  # held-out CE
-        cross_entropy_se=_REAL,
-        risk_minus_cross_entropy=_REAL,
-        risk_minus_cross_entropy_se=_REAL,
-        q_positive=_REAL,  # E q_a(p)
-        q_positive_se=_REAL,
-        q_min=_REAL,
-        q_max=_REAL,
-        chi2=_REAL,
-        chi2_se=_REAL,
-        kl=_REAL,
-        kl_se=_REAL,
-        kl_ceiling=_REAL,  # K*(tau)
-        effective_neighbours=_REAL,  # mean exp(H(Q)) over anchors
-        pool_size=_INT,
-        first_order_coefficient=_REAL,
-        second_order_coefficient=_REAL,
-        recall_at_1=_REAL,
-        recall_at_5=_REAL,
-        recall_at_10=_REAL,
-        knn_accuracy=_REAL,
-        knn_accuracy_se=_REAL,
-        mean_average_precision=_REAL,
-        minimum_feature_norm=_REAL,  # measured min |f| before the head
+        message=(_TEXT, "why, where the status is not ok"),
+        steps=(_INT, "optimiser steps that the final weights have seen"),
+        parameters=(_INT, "number d_θ of weights"),
+        displacement=(_REAL, "‖θ̂ − θ₀‖, distance of the final from the first weights"),
+        training_images=(_INT, "images of the training split"),
+        held_out_images=(_INT, "images of the held-out split"),
+        tuples_effective=(_INT, "tuples that a strict reading of (A) allows: ⌊N/(k + 2)⌋ of N images, n if disjoint"),
+        negatives_exceed_pool=(_FLAG, "whether k exceeds the images that training draws negatives from"),
+        empirical_risk=(_REAL, "R̂, mean loss over the training tuples by the final encoder, in nats"),
+        empirical_risk_se=(_REAL, "its standard error, tuples taken as independent"),
+        held_out_risk=(_REAL, "R(k), held-out risk of the run's own loss at its own k, exact over the pool, in nats"),
+        held_out_risk_se=(_REAL, "its standard error over the sampling of anchors and pool"),
+        generalisation_gap=(_REAL, "R − R̂, in nats"),
+        generalisation_gap_se=(_REAL, "its standard error, from those of both risks"),
+        cross_entropy=(_REAL, "CE, held-out cross-entropy of the similarity search, in nats"),
+        cross_entropy_se=(_REAL, "its standard error over the sampling of anchors and pool"),
+        risk_minus_cross_entropy=(_REAL, "R(k) − CE, in nats"),
+        risk_minus_cross_entropy_se=(_REAL, "its standard error over anchors, the pool taken as π"),
+        q_positive=(_REAL, "E q_a(p), mean density of the search at the positive, against uniform choice"),
+        q_positive_se=(_REAL, "its standard error over anchors, the pool taken as π"),
+        q_min=(_REAL, "smallest density q_a(b) over all anchors and the pool"),
+        q_max=(_REAL, "largest density q_a(b) over all anchors and the pool; null where it overflows"),
+        chi2=(_REAL, "χ²(Q‖π), divergence of the search from uniform choice, mean over anchors"),
+        chi2_se=(_REAL, "its standard error over anchors, the pool taken as π"),
+        kl=(_REAL, "KL(Q‖π), divergence of the search from uniform choice, mean over anchors, in nats"),
+        kl_se=(_REAL, "its standard error over anchors, the pool taken as π"),
+        kl_ceiling=(_REAL, "K*(τ), the largest KL that the temperature allows, in nats"),
+        effective_neighbours=(_REAL, "exp(entropy of Q), mean over anchors: how many images the search chooses among"),
+        pool_size=(_INT, "images that an anchor searches, its own left out"),
+        first_order_coefficient=(_REAL, "predicted coefficient of 1/k in R(k) − CE, in nats; null where it overflows"),
+        second_order_coefficient=(_REAL, "that of 1/k²; null where it overflows"),
+        recall_at_1=(_REAL, "share of held-out queries whose nearest image has their label; null without labels"),
+        recall_at_5=(_REAL, "the same among the 5 nearest"),
+        recall_at_10=(_REAL, "the same among the 10 nearest"),
+        knn_accuracy=(_REAL, "share of held-out images whose nearest training images vote for their label"),
+        knn_accuracy_se=(_REAL, "its standard error over held-out images"),
+        mean_average_precision=(_REAL, "mean average precision of the held-out rankings by label"),
+        minimum_feature_norm=(_REAL, "smallest ‖f(z)‖ before the head over the training anchors"),
     ),
     _columns(
         "provenance",
         True,
-        code_digest=_TEXT,
-        git_commit=_TEXT,
-        git_dirty=_FLAG,
-        data_digest=_TEXT,
-        python_version=_TEXT,
-        torch_version=_TEXT,
-        package_versions=_TEXT,  # JSON
-        host=_TEXT,
-        device=_TEXT,
-        driver=_TEXT,
-        precision=_TEXT,
-        threads=_INT,
-        resumed=_FLAG,
-        attempts=_INT,
-        tuples_seen=_INT,
-        training_seconds=_REAL,
-        seconds_per_step=_REAL,
-        evaluation_seconds=_REAL,
-        peak_memory_mib=_REAL,
-        peak_device_memory_mib=_REAL,
-        finished_at=_TEXT,
+        code_digest=(_TEXT, "digest of the training code"),
+        git_commit=(_TEXT, "commit of the checkout"),
+        git_dirty=(_FLAG, "whether tracked files differed from that commit"),
+        data_digest=(_TEXT, "digest of the prepared data"),
+        python_version=(_TEXT, "version of Python"),
+        torch_version=(_TEXT, "version of PyTorch"),
+        package_versions=(_TEXT, "versions of the packages that matter, as JSON"),
+        host=(_TEXT, "name of the machine"),
+        device=(_TEXT, "processor that trained"),
+        driver=(_TEXT, "driver of the GPU; null on a CPU"),
+        precision=(_TEXT, "precision that the encoder ran in"),
+        threads=(_INT, "CPU threads"),
+        resumed=(_FLAG, "whether training went on from an earlier attempt"),
+        attempts=(_INT, "attempts that led to the result"),
+        tuples_seen=(_INT, "steps × batch size"),
+        training_seconds=(_REAL, "training time of all attempts together, in seconds"),
+        seconds_per_step=(_REAL, "median time of a step, in seconds"),
+        evaluation_seconds=(_REAL, "evaluation time, in seconds"),
+        peak_memory_mib=(_REAL, "largest resident memory of training and evaluation, in MiB"),
+        peak_device_memory_mib=(_REAL, "largest memory taken on the GPU, in MiB; null on a CPU"),
+        finished_at=(_TEXT, "when training ended, ISO 8601 in UTC"),
     ),
 )
 
@@ -120,28 +125,28 @@ CURVES = _schema(
     _columns(
         "result",
         False,
-        split=_TEXT,  # held_out
-        risk_loss=_TEXT,  # infonce: R(k); dcl: the same without the 1/k summand
-        risk_negatives=_INT,  # the k of the risk, whatever k the run was trained with
-        own_negatives=_FLAG,  # true where risk_negatives is the k the run was trained with
-        risk=_REAL,
-        cross_entropy=_REAL,
-        difference=_REAL,  # risk - cross_entropy
+        split=(_TEXT, "held_out"),
+        risk_loss=(_TEXT, "infonce: R(k); dcl: R̃(k), without the summand 1/k; both for every run"),
+        risk_negatives=(_INT, "the k of the risk, whatever k the run was trained with"),
+        own_negatives=(_FLAG, "whether that is the k the run was trained with"),
+        risk=(_REAL, "held-out risk at that k, exact over the pool, in nats"),
+        cross_entropy=(_REAL, "CE, its limit for large k, in nats"),
+        difference=(_REAL, "risk − CE, in nats, accurate where it is tiny"),
     ),
     _columns(
         "result",
         True,
-        risk_se=_REAL,  # null for a single anchor
-        cross_entropy_se=_REAL,
-        difference_se=_REAL,
-        first_order=_REAL,  # coefficient / k; null where it overflows
-        second_order=_REAL,  # second coefficient / k^2
-        bracket_lower=_REAL,  # of the difference: tight; null where none is known or it overflows
-        bracket_upper=_REAL,
-        envelope_lower=_REAL,  # of the difference: Prop 1, for dcl Eq 11, literal; null where it overflows
-        envelope_upper=_REAL,
-        finite_cross_entropy=_REAL,  # CE_k, where the generator allows it exactly
-        empty_support=_REAL,  # how often no point of a search over k has positive density
+        risk_se=(_REAL, "standard error over the sampling of anchors and pool; null for a single anchor"),
+        cross_entropy_se=(_REAL, "standard error over the sampling of anchors and pool; null for a single anchor"),
+        difference_se=(_REAL, "standard error over anchors, the pool taken as π; null for a single anchor"),
+        first_order=(_REAL, "first-order term of the difference: coefficient / k; null where it overflows"),
+        second_order=(_REAL, "second-order term: coefficient / k²; null where it overflows"),
+        bracket_lower=(_REAL, "tight lower bound on the difference; null where none is known or it overflows"),
+        bracket_upper=(_REAL, "tight upper bound on the difference; null where none is known or it overflows"),
+        envelope_lower=(_REAL, "literal lower bound: Proposition 1, for dcl Eq 11; null where it overflows"),
+        envelope_upper=(_REAL, "literal upper bound: Proposition 1, for dcl Eq 11; null where it overflows"),
+        finite_cross_entropy=(_REAL, "CEₖ of a search among k points; null where the density dM/dπ is not known"),
+        empty_support=(_REAL, "how often none of k points has positive density, from 0 to 1"),
     ),
 )
 
@@ -151,25 +156,25 @@ TERMS = _schema(
     _columns(
         "result",
         False,
-        term=_TEXT,
-        equation=_TEXT,
-        form=_TEXT,  # literal, tight, measured
-        quantity=_TEXT,  # what is bounded, in symbols
-        side=_TEXT,  # upper, lower, value
-        assumptions=_TEXT,
-        assumptions_met=_FLAG,
-        clipped=_FLAG,
-        vacuous=_FLAG,
+        term=(_TEXT, "name of the term"),
+        equation=(_TEXT, "where it stands: in the paper, or Sec. 6 for the sharper forms of docs/theory.md"),
+        form=(_TEXT, "literal: the paper's constants; tight: sharper ones; measured: from encoder and data"),
+        quantity=(_TEXT, "what is bounded, in symbols"),
+        side=(_TEXT, "upper or lower bound, or value: no bound"),
+        assumptions=(_TEXT, "assumptions that it needs"),
+        assumptions_met=(_FLAG, "whether the run meets them"),
+        clipped=(_FLAG, "whether the value is the trivial bound, as the formula gives more"),
+        vacuous=(_FLAG, "whether it says no more than what holds without any theory"),
     ),
     _columns(
         "result",
         True,
-        value=_REAL,
-        log_value=_REAL,  # natural logarithm, where the value itself overflows
-        measured=_REAL,  # the quantity that the term bounds, where it is measured
-        holds=_FLAG,  # measured against value, where both exist
-        standard_error=_REAL,  # of the value, where it is an estimate
-        note=_TEXT,
+        value=(_REAL, "the value, in nats where it is a loss; null where it overflows or is not known"),
+        log_value=(_REAL, "natural logarithm of a positive value, before clipping, also where the value overflows"),
+        measured=(_REAL, "the quantity that the term bounds, where it is measured"),
+        holds=(_FLAG, "whether the bound holds against it; null where it is not tested"),
+        standard_error=(_REAL, "standard error of the value, where it is an estimate"),
+        note=(_TEXT, "a remark: what was left out, or why a value is absent"),
     ),
 )
 
@@ -179,16 +184,16 @@ HISTORY = _schema(
     _columns(
         "result",
         False,
-        step=_INT,
-        epoch=_REAL,
-        training_loss=_REAL,  # over the fixed tuples
-        held_out_loss=_REAL,
-        displacement=_REAL,
-        learning_rate=_REAL,
-        loss_change=_REAL,  # mean |loss - loss at theta_0| over some training tuples; its upper bounds:
-        prop4=_REAL,  # Prop 4, literal, with beta = max(1, 2/tau)
-        prop4_tight=_REAL,  # its sharper form, with the best beta of each tuple
-        eq18=_REAL,  # the rival that takes the largest displacement
+        step=(_INT, "optimiser steps done; 0 is before the first"),
+        epoch=(_REAL, "passes over the training tuples"),
+        training_loss=(_REAL, "mean loss over the training tuples, or 2,048 fixed ones of them, in nats"),
+        held_out_loss=(_REAL, "mean loss over held-out tuples of the same k, fixed in the same way, in nats"),
+        displacement=(_REAL, "‖θ − θ₀‖ at this step"),
+        learning_rate=(_REAL, "step size"),
+        loss_change=(_REAL, "mean |ℓ(φ_θ) − ℓ(φ_θ₀)| over at most 256 training tuples, in nats"),
+        prop4=(_REAL, "its upper bound by Proposition 4, literal with β = max(1, 2/τ), mean over the same tuples"),
+        prop4_tight=(_REAL, "its upper bound by the sharper form with the best β of each tuple"),
+        eq18=(_REAL, "its upper bound by Eq 18, which takes the largest displacement among the negatives"),
     ),
 )
 
