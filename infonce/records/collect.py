@@ -19,6 +19,8 @@ FILES = {
     "history": "history.parquet",
 }
 
+MEASURED = ("ok", "stopped_early")  # how a training can end that is then measured
+
 
 @dataclass(frozen=True)
 class Collection:
@@ -41,8 +43,10 @@ def collect(runs: Mapping[str, RunSpec], folder: Path, partial: bool = False) ->
         if not (folder / token / FILES["runs"]).exists():
             missing.append(token)
             continue
-        for name, file in FILES.items():
-            parts[name].append(_read_run(folder / token / file, name, spec))
+        found = {name: _read_run(folder / token / file, name, spec) for name, file in FILES.items()}
+        _refuse_rowless(found, folder / token)
+        for name, table in found.items():
+            parts[name].append(table)
     if missing and not partial:
         shown = "\n  ".join(missing[:10])
         raise RecordError(
@@ -63,6 +67,18 @@ def _read_run(path: Path, name: str, spec: RunSpec) -> pa.Table:
         if found not in ([], [expected]):
             raise RecordError(f"{path}: belongs to another run ({column} {found}, expected {expected!r}); {remake}")
     return table
+
+
+def _refuse_rowless(tables: Mapping[str, pa.Table], folder: Path) -> None:
+    """A run that was measured has rows in every table; a file without any may be that of a diverged run."""
+    if tables["runs"]["status"][0].as_py() not in MEASURED:
+        return
+    for name, table in tables.items():
+        if table.num_rows == 0:
+            raise RecordError(
+                f"{folder / FILES[name]}: has no rows, though the run was measured; remove the file and run the "
+                "workflow again to remake it"
+            )
 
 
 def _strays(runs: Mapping[str, RunSpec], folder: Path) -> list[str]:

@@ -1,5 +1,7 @@
 """The weights of a run in one safetensors file: θ_0, θ̂ and the spec they belong to."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import torch
@@ -8,6 +10,7 @@ from safetensors.torch import save_file
 
 from infonce.errors import RecordError
 from infonce.files import replacing
+from infonce.records.tables import REMAKE_ALL
 from infonce.spec.run import RunSpec
 
 Weights = dict[str, torch.Tensor]
@@ -20,7 +23,8 @@ def write_weights(path: Path, spec: RunSpec, initial: Weights, final: Weights) -
     tensors |= {f"final.{name}": value.clone(memory_format=torch.contiguous_format) for name, value in final.items()}
     with replacing(path) as temporary:
         # One entry only: safetensors writes several in random order, and equal runs must give equal bytes.
-        save_file(tensors, temporary, {"spec_hash": spec.content_hash})
+        facts = {"spec_hash": spec.content_hash, "sha256": _digest(tensors)}
+        save_file(tensors, temporary, {"run": json.dumps(facts, sort_keys=True)})
 
 
 def read_weights(path: Path, spec: RunSpec) -> tuple[Weights, Weights]:
@@ -30,12 +34,26 @@ def read_weights(path: Path, spec: RunSpec) -> tuple[Weights, Weights]:
         raise RecordError(f"{path}: no such file; train the run first")
     try:
         with safe_open(path, framework="pt") as file:
-            found = (file.metadata() or {}).get("spec_hash")
+            facts = json.loads((file.metadata() or {}).get("run", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-    except (SafetensorError, OSError) as error:
+        found, digest = facts.get("spec_hash"), facts.get("sha256")
+    except (SafetensorError, OSError, ValueError, AttributeError, RuntimeError) as error:
         raise RecordError(f"{path}: is no whole safetensors file ({error}); {remake}") from None
+    if digest is None:
+        raise RecordError(f"{path}: was written by another version of this program; {REMAKE_ALL}")
     if found != spec.content_hash:
         raise RecordError(f"{path}: belongs to another run (spec {found}, expected {spec.content_hash}); {remake}")
+    if digest != _digest(tensors):
+        raise RecordError(f"{path}: its weights are not those that were written, by their digest; {remake}")
     initial = {name.removeprefix("initial."): value for name, value in tensors.items() if name.startswith("initial.")}
     final = {name.removeprefix("final."): value for name, value in tensors.items() if name.startswith("final.")}
     return initial, final
+
+
+def _digest(tensors: Weights) -> str:
+    """SHA-256 over names, types, shapes and every value."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"|{name}:{tensor.dtype}:{tuple(tensor.shape)}|".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,16 +1,17 @@
 """Stage `evaluate`: all numbers of one run, written in one job."""
 
 import dataclasses
-import json
 import time
 from pathlib import Path
 from typing import Any
 
+from infonce.allocator import keep_freed_memory
 from infonce.data.prepared import check_matches, load
-from infonce.errors import RecordError
 from infonce.evaluation.measure import evaluate
+from infonce.records.collect import MEASURED
 from infonce.records.provenance import peak_memory_mib
 from infonce.records.tables import write_table
+from infonce.records.training import read_record
 from infonce.records.weights import read_weights
 from infonce.spec.evaluation import EvaluationOptions
 from infonce.spec.problems import validate_json
@@ -20,14 +21,15 @@ from infonce.spec.run import RunSpec
 def run(spec_json: str, data: Path, folder: Path, options_json: str, threads: int, device: str) -> None:
     """Measure the run whose training files lie in `folder` and write its tables there."""
     started = time.monotonic()
+    keep_freed_memory()
     spec = validate_json(RunSpec, spec_json)
     options = validate_json(EvaluationOptions, options_json)
-    record = _read_record(folder / "training.json", spec)
+    record = read_record(folder / "training.json", spec)
     head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns()}
     row = {**head, **record["results"], **record["provenance"]}
     curves: list[dict[str, Any]] = []
     terms: list[dict[str, Any]] = []
-    if record["results"]["status"] in ("ok", "stopped_early"):
+    if record["results"]["status"] in MEASURED:
         prepared = load(data)
         check_matches(prepared, spec.dataset, spec.dataset_options)
         initial, final = read_weights(folder / "weights.safetensors", spec)
@@ -41,21 +43,3 @@ def run(spec_json: str, data: Path, folder: Path, options_json: str, threads: in
     write_table(folder / "terms.parquet", "terms", terms)
     write_table(folder / "run.parquet", "runs", [row])
     print(f"{spec.token}: {len(curves)} points of curves, {len(terms)} terms")
-
-
-def _read_record(path: Path, spec: RunSpec) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        found = record["spec_hash"]
-    except FileNotFoundError:
-        raise RecordError(f"{path}: no such file; train the run first") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise RecordError(
-            f"{path}: is no whole record of a training ({error}); remove it and run the workflow again to remake it"
-        ) from None
-    if found != spec.content_hash:
-        raise RecordError(
-            f"{path}: belongs to another run (spec {found}, expected {spec.content_hash}); remove it and run the "
-            "workflow again to remake it"
-        )
-    return record

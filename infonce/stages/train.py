@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+from infonce.allocator import keep_freed_memory
 from infonce.data.prepared import check_matches, load
-from infonce.files import write_json
 from infonce.records.provenance import provenance
 from infonce.records.tables import write_table
+from infonce.records.training import write_record
 from infonce.records.weights import write_weights
 from infonce.spec.problems import validate_json
 from infonce.spec.run import RunSpec
 from infonce.training.loop import train
-from infonce.training.state import discard_state, state_file
+from infonce.training.state import discard_state, only_job, state_file
 
 
 def run(spec_json: str, data: Path, output: Path, code: str, threads: int, device: str = "auto") -> None:
@@ -18,7 +19,14 @@ def run(spec_json: str, data: Path, output: Path, code: str, threads: int, devic
 
     `device` auto leaves the choice to the run's own settings.
     """
+    keep_freed_memory()
     spec = validate_json(RunSpec, spec_json)
+    # Until the last file is written: a job that Slurm started again must not mix its files with those of the first.
+    with only_job(state_file(output, spec.content_hash)):
+        _run(spec, data, output, code, threads, device)
+
+
+def _run(spec: RunSpec, data: Path, output: Path, code: str, threads: int, device: str) -> None:
     prepared = load(data)
     check_matches(prepared, spec.dataset, spec.dataset_options)
     device = spec.training.device if device == "auto" else device
@@ -29,33 +37,30 @@ def run(spec_json: str, data: Path, output: Path, code: str, threads: int, devic
     head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns()}
     write_table(output / "history.parquet", "history", [{**head, **row} for row in result.history])
     write_weights(output / "weights.safetensors", spec, result.initial, result.final)
-    write_json(
+    write_record(
         output / "training.json",
-        {
-            "run": spec.token,
-            "spec_hash": spec.content_hash,
-            "results": {
-                "status": result.status,
-                "message": result.message,
-                "steps": result.steps,
-                "parameters": result.parameters,
-                "displacement": result.displacement,
-            },
-            "provenance": {
-                **provenance(),
-                "code_digest": code,
-                "data_digest": prepared.digest,
-                "device": result.device,
-                "driver": result.driver,
-                "precision": result.precision,
-                "threads": result.threads,
-                "resumed": result.resumed,
-                "attempts": result.attempts,
-                "tuples_seen": result.tuples_seen,
-                "training_seconds": result.seconds,
-                "seconds_per_step": result.seconds_per_step,
-                "peak_device_memory_mib": result.peak_device_memory_mib,
-            },
+        spec,
+        results={
+            "status": result.status,
+            "message": result.message,
+            "steps": result.steps,
+            "parameters": result.parameters,
+            "displacement": result.displacement,
+        },
+        provenance={
+            **provenance(),
+            "code_digest": code,
+            "data_digest": prepared.digest,
+            "device": result.device,
+            "driver": result.driver,
+            "precision": result.precision,
+            "threads": result.threads,
+            "resumed": result.resumed,
+            "attempts": result.attempts,
+            "tuples_seen": result.tuples_seen,
+            "training_seconds": result.seconds,
+            "seconds_per_step": result.seconds_per_step,
+            "peak_device_memory_mib": result.peak_device_memory_mib,
         },
     )
     discard_state(state)

@@ -7,6 +7,7 @@ from infonce.errors import RecordError
 from infonce.plan.grid import expand, load_config
 from infonce.records.collect import FILES, collect
 from infonce.records.tables import write_table
+from tests.records.rows import row, write_run
 
 DEFAULT = Path(__file__).parents[2] / "config" / "config.yaml"
 
@@ -23,13 +24,6 @@ def folder(tmp_path, runs):
     for token, spec in runs.items():
         write_run(tmp_path / token, spec)
     return tmp_path
-
-
-def write_run(folder, spec, **changes):
-    head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns(), **changes}
-    write_table(folder / FILES["runs"], "runs", [{**head, "status": "ok", "cross_entropy": -float(spec.negatives)}])
-    for name in ("curves", "terms", "history"):
-        write_table(folder / FILES[name], name, [])
 
 
 def test_runs_are_joined_in_the_order_of_the_grid(runs, folder):
@@ -75,11 +69,23 @@ def test_a_result_of_other_settings_is_refused(runs, folder):
 
 def test_a_run_with_no_row_or_two_rows_is_refused(runs, folder):
     token, spec = next(iter(runs.items()))
-    head = {"run": spec.token, "spec_hash": spec.content_hash, **spec.columns(), "status": "ok"}
-    for rows in ([], [head, head]):
+    one = row("runs", spec, status="ok")
+    for rows in ([], [one, one]):
         write_table(folder / token / FILES["runs"], "runs", rows)
         with pytest.raises(RecordError, match=f"has {len(rows)} rows"):
             collect(runs, folder)
+
+
+@pytest.mark.parametrize("name", ["curves", "terms", "history"])
+def test_a_measured_run_with_an_empty_table_is_refused(runs, folder, name):
+    """Such as the file of a diverged run, which names no run."""
+    token, spec = next(iter(runs.items()))
+    write_table(folder / token / FILES[name], name, [])
+    with pytest.raises(RecordError, match="has no rows") as caught:
+        collect(runs, folder)
+    assert str(folder / token / FILES[name]) in str(caught.value)
+    write_table(folder / token / FILES["runs"], "runs", [row("runs", spec, status="diverged")])
+    collect(runs, folder)
 
 
 def test_strays_are_listed_and_left_out(runs, folder):
