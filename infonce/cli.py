@@ -110,6 +110,19 @@ def check(configfile: ConfigFiles = []) -> None:  # noqa: B006
 
 
 @app.command()
+def doctor(configfile: ConfigFiles = []) -> None:  # noqa: B006
+    """Look at programs, machine, folders and files; each line says well, or what is wrong and what to do."""
+    from infonce.doctor import examine
+
+    wrong = 0
+    for finding in examine([DEFAULT_CONFIG, *configfile], Path.cwd()):
+        wrong += not finding.well
+        typer.echo(f"{'well ' if finding.well else 'WRONG'}  {finding.name}: {finding.text}")
+    if wrong:
+        raise InfonceError(f"{wrong} of the lines above {'is' if wrong == 1 else 'are'} wrong")
+
+
+@app.command()
 def reference() -> None:
     """Write the configuration's reference and JSON schema anew from the types."""
     from infonce.files import write_text
