@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from infonce.report import fits
+from infonce.report import format as fmt
 from infonce.report.selection import Selection
 from infonce.report.style import Drawing
 from infonce.report.tabulate import Table
@@ -15,15 +17,22 @@ class Verdict(StrEnum):
     SUPPORTED = "supported"
     PARTLY = "partly supported"
     NOT_SUPPORTED = "not supported"
+    UNDECIDED = "undecided"
     NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One sentence with its numbers, and the verdict in a word."""
+    """The verdict in a word, one sentence with its numbers, and further findings."""
 
     verdict: Verdict
     sentence: str
+    details: str = ""
+
+    @property
+    def text(self) -> str:
+        """All that is said."""
+        return f"{self.sentence} {self.details}"
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,9 @@ class Claim:
     limits: Callable[[Selection], list[str]]
 
 
-def not_measured(why: str) -> Answer:
+def not_measured(why: str, details: str = "") -> Answer:
     """The answer where a grid does not hold what a claim needs."""
-    return Answer(Verdict.NOT_MEASURED, f"Not measured in this selection: {why}")
+    return Answer(Verdict.NOT_MEASURED, f"Not measured in this selection: {why}", details)
 
 
 def judged(good: int, total: int) -> Verdict:
@@ -51,6 +60,13 @@ def judged(good: int, total: int) -> Verdict:
     if good == total:
         return Verdict.SUPPORTED
     return Verdict.PARTLY if 2 * good > total else Verdict.NOT_SUPPORTED
+
+
+def factor(log: fits.Mean) -> str:
+    """exp of a mean of logarithms, with its interval: "1.15 (1.02 to 1.30)"."""
+    if log.half_width is None:
+        return fmt.from_logarithm(log.value)
+    return f"{fmt.from_logarithm(log.value)} ({fmt.from_logarithm(log.lower)} to {fmt.from_logarithm(log.upper)})"
 
 
 def seed_limits(selection: Selection) -> list[str]:

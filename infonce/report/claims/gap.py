@@ -1,5 +1,8 @@
 """Claim 4: the generalisation gap stabilises as k grows."""
 
+import math
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -10,35 +13,55 @@ from infonce.report.figures import gap as figures
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table
 
-LEVEL = 0.10  # a gap counts as levelled off where its last step in k changes it by less than this share
+LEVEL = 0.05  # a gap counts as level where doubling k surely changes it by less than this share
 
 
 def answer(selection: Selection) -> Answer:
     """Change of the gap over the last step in k by temperature, slope in n, ratio in d."""
     steps = last_steps(selection.runs)
-    others = f"{_slope_in_n(selection)} {_ratio_in_d(selection)}"
+    others = f"{_slope_in_n(selection)} {_change_in_d(selection)}"
     if steps.empty:
-        return not_measured(f"it needs three values of k or more at one temperature. {others}")
-    states = steps["state"].value_counts()
-    level, moving = int(states.get("level", 0)), int(states.get("moving", 0))
-    if level == len(steps):
-        verdict, opening = Verdict.SUPPORTED, "The gap levels off as k grows"
-    elif moving > level:
-        verdict = Verdict.NOT_SUPPORTED
-        opening = "The data do not support that the gap levels off over the k of this grid"
-    else:
-        verdict, opening = Verdict.PARTLY, "Over the k of this grid the gap levels off at some temperatures"
+        return not_measured("it needs three values of k or more at one temperature.", others)
+    verdict, opening = _judged(steps["state"])
     changes = fmt.listing(
-        f"{fmt.plus_minus(row['change'].value, row['change'].half_width)} at τ = {fmt.temperature(row['temperature'])}"
+        f"{fmt.plus_minus(row['change'].value, row['change'].half_width)} at τ = {fmt.temperature(row['temperature'])} "
+        f"(where the gap is {fmt.number(row['after'].value, 2)})"
         for row in steps.to_dict("records")
     )
+    counts = [(state, int((steps["state"] == state).sum())) for state in _MEANINGS]
+    told = [f"{state} ({_MEANINGS[state]}) at {fmt.plural(n, 'temperature')}" for state, n in counts if n]
     return Answer(
         verdict,
-        f"{opening}: from k = {fmt.integer(steps['from_k'].max())} to {fmt.integer(steps['to_k'].max())} it changes "
-        f"by {changes} nats (95 % intervals over seeds, the same seed compared): level, that is within "
-        f"{100 * LEVEL:.0f} % of the gap, at {fmt.share(level, len(steps))} temperatures, still moving, with 0 "
-        f"outside the interval, at {fmt.share(moving, len(steps))}, undecided elsewhere. {others}",
+        f"{opening}: from k = {_whole(steps['from_k'])} to {_whole(steps['to_k'])} it changes by {changes}, in nats "
+        f"(95 % intervals over {_whole(step.n for step in steps['change'])} seeds, each compared with itself).",
+        f"By these intervals it is {fmt.listing(told)}. {others}",
     )
+
+
+_MEANINGS = {
+    "level": f"less than {100 * LEVEL:.0f} % of the gap for each doubling of k",
+    "falling": "0 above the interval",
+    "growing": "0 below the interval",
+    "undecided": "the interval allows both",
+}
+
+
+def _judged(states: pd.Series) -> tuple[Verdict, str]:
+    """The claim is that the gap does not go on growing: a falling gap does not speak against it."""
+    held, growing = int(states.isin(["level", "falling"]).sum()), int((states == "growing").sum())
+    if held == len(states):
+        return Verdict.SUPPORTED, "The gap levels off as k grows"
+    if 2 * growing > len(states):
+        return Verdict.NOT_SUPPORTED, "The data do not support that the gap levels off over the k of this grid"
+    if 2 * (held + growing) < len(states) or held == 0:
+        return Verdict.UNDECIDED, "These seeds do not decide whether the gap levels off over the k of this grid"
+    return Verdict.PARTLY, "Over the k of this grid the gap levels off at some temperatures"
+
+
+def _whole(values: Iterable[float]) -> str:
+    """One number, or both ends where temperatures differ in it."""
+    whole = sorted(set(values))
+    return " to ".join(fmt.integer(value) for value in dict.fromkeys((whole[0], whole[-1])))
 
 
 def last_steps(runs: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +86,7 @@ def last_steps(runs: pd.DataFrame) -> pd.DataFrame:
                 "after": end,
                 "change": change,
                 "relative": change.value / end.value if end.value else np.nan,
-                "state": _state(change, end),
+                "state": _state(change, end, math.log2(ks[-1] / ks[-2])),
             }
         )
     return pd.DataFrame(
@@ -71,41 +94,51 @@ def last_steps(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _state(change: fits.Mean, end: fits.Mean) -> str:
-    """`level` by size alone; `moving` needs an interval of the change that does not hold 0."""
-    if abs(change.value) <= LEVEL * abs(end.value):
+def _state(change: fits.Mean, end: fits.Mean, doublings: float) -> str:
+    """What the whole interval of the change says: a small change of few seeds is no evidence that nothing changes."""
+    if change.n < 2:
+        return "undecided"
+    if max(abs(change.lower), abs(change.upper)) <= LEVEL * doublings * abs(end.value):
         return "level"
-    return "moving" if change.half_width is not None and abs(change.value) > change.half_width else "undecided"
+    return "growing" if change.lower > 0 else "falling" if change.upper < 0 else "undecided"
 
 
 def _slope_in_n(selection: Selection) -> str:
     runs = figures.along(selection, "tuples")
+    series = [group for _, group in runs.groupby(["temperature", "seed"])]
+    positive = [group for group in series if (group["generalisation_gap"] > 0).all()]
     slopes = pd.DataFrame(
         [
-            {
-                "seed": seed,
-                "slope": fits.slope(series["tuples"].to_numpy(float), series["generalisation_gap"].to_numpy(float)),
-            }
-            for (_, seed), series in runs.groupby(["temperature", "seed"])
+            {"seed": group["seed"].iloc[0], "slope": fits.slope(*group[["tuples", "generalisation_gap"]].to_numpy().T)}
+            for group in positive
         ],
         columns=["seed", "slope"],
     ).dropna()
     if slopes.empty:
-        return "The slope in n is not measured: it needs three values of n."
+        return "The slope in n is not measured: it needs three values of n, with gaps above 0."
     mean = fits.mean_over_seeds(slopes, "slope")
-    apart = "compatible with" if mean.lower <= -0.5 <= mean.upper else "apart from"
-    return f"Against n its slope is {fmt.plus_minus(mean.value, mean.half_width)} (n = {mean.n} seeds), {apart} −1/2."
+    beside = ""
+    if mean.half_width is not None:
+        beside = ", compatible with −1/2" if mean.lower <= -0.5 <= mean.upper else ", apart from −1/2"
+    left_out = len(series) - len(positive)
+    omitted = f"; {fmt.plural(left_out, 'series', 'series')} with gaps not above 0 left out" if left_out else ""
+    return (
+        f"Against n its slope on log axes is {fmt.plus_minus(mean.value, mean.half_width)} (mean over τ; {mean.over}"
+        f"{omitted}){beside}."
+    )
 
 
-def _ratio_in_d(selection: Selection) -> str:
+def _change_in_d(selection: Selection) -> str:
     runs = figures.along(selection, "dimension")
     if runs["dimension"].nunique() < 2:
         return "Its dependence on d is not measured: the grid has one dimension."
     low, high = runs["dimension"].min(), runs["dimension"].max()
-    ends = [fits.mean_over_seeds(runs[runs["dimension"] == d], "generalisation_gap") for d in (low, high)]
+    ends = [runs[runs["dimension"] == d].set_index(["temperature", "seed"])["generalisation_gap"] for d in (low, high)]
+    change = fits.mean_over_seeds((ends[1] - ends[0]).dropna().rename("change").reset_index(), "change")
     return (
-        f"From d = {fmt.integer(low)} to d = {fmt.integer(high)} it goes from "
-        f"{fmt.plus_minus(ends[0].value, ends[0].half_width)} to {fmt.plus_minus(ends[1].value, ends[1].half_width)}."
+        f"From d = {fmt.integer(low)} to d = {fmt.integer(high)} it changes by "
+        f"{fmt.plus_minus(change.value, change.half_width)} nats (mean over τ; {change.over}, each compared with "
+        "itself)."
     )
 
 
@@ -129,12 +162,13 @@ def tables(selection: Selection) -> list[Table]:
 
 def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
-    effective = selection.runs["tuples_effective"].dropna()
+    runs = selection.runs
+    effective = runs.loc[runs["tuples_effective"] < runs["tuples"], "tuples_effective"]
     notes = ["Training ran for a fixed number of steps: a gap that levels off may do so because training does."]
     if len(effective):
         notes.append(
             "Tuples share images, so they are not independent as the theory assumes: a strict reading allows only "
-            f"{fmt.integer(effective.min())} to {fmt.integer(effective.max())} tuples (⌊N/(k + 2)⌋)."
+            f"{_whole(effective)} tuples (⌊N/(k + 2)⌋)."
         )
     return [*notes, *seed_limits(selection)]
 

@@ -13,6 +13,7 @@ from infonce.report.figures import ledger as figures
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table, records
 
+_NUMBER = re.compile(r"(?<![\w.^-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w^])")
 PARTS = {"Prop 2": 1.0, "Prop 3": 1.0, "Prop 5": 2.0}  # what Theorem 1 adds to the empirical risk, with its factors
 
 
@@ -39,8 +40,8 @@ def answer(selection: Selection) -> Answer:
         opening = f"Every bound holds where it is tested ({fmt.plural(len(tested), 'test')} in {runs})"
     return Answer(
         verdict,
-        f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is above the largest possible value. "
-        + " ".join(filter(None, (_theorem(bounds), _gain(bounds), _sandwich(selection)))),
+        f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is say no more than holds without theory.",
+        " ".join(filter(None, (_theorem(bounds), _gain(bounds), _sandwich(selection)))),
     )
 
 
@@ -67,16 +68,18 @@ def _theorem(bounds: pd.DataFrame) -> str:
 
 
 def _gain(bounds: pd.DataFrame) -> str:
-    """Literal against tight, for the same quantity, side and run."""
+    """Upper bounds, literal against tight, for the same quantity and run; Eq 18 is a rival and has no tight form."""
     sized = bounds.assign(size=figures.log_values(bounds))
-    sized = sized[sized["assumptions_met"] & ~sized["clipped"]]
-    keys = ["run", "quantity", "side"]
+    sized = sized[sized["assumptions_met"] & ~sized["clipped"] & (sized["side"] == "upper")]
+    sized = sized[sized["equation"] != "Eq 18"]
+    keys = ["run", "quantity"]
     pairs = sized[sized["form"] == "literal"].merge(sized[sized["form"] == "tight"], on=keys, suffixes=("", "_tight"))
     ratio = (pairs["size"] - pairs["size_tight"]).dropna()
     if ratio.empty:
         return ""
     return (
-        f"Tight forms are smaller than literal ones by a median factor of {fmt.from_logarithm(float(ratio.median()))}."
+        f"Tight upper bounds are smaller than literal ones of the same quantity by a median factor of "
+        f"{fmt.from_logarithm(float(ratio.median()))}."
     )
 
 
@@ -93,7 +96,10 @@ def _sandwich(selection: Selection) -> str:
         )
         for k in sorted({means.index.min(), means.index.max()})
     ]
-    return f"The Rademacher complexity lies above the first and below the others of these, in nats: {'; '.join(at_k)}."
+    return (
+        "The Rademacher complexity lies above the first of these, up to its standard error, and below the others, in "
+        f"nats (means over τ and seeds): {'; '.join(at_k)}."
+    )
 
 
 def tables(selection: Selection) -> list[Table]:
@@ -146,13 +152,26 @@ def limits(selection: Selection) -> list[str]:
         f"{fmt.listing(sorted(set(rows['term'])))}."
         for assumptions, rows in unmet.groupby("assumptions")
     ]
-    # Notes that differ in numbers alone are told once.
-    noted = terms.dropna(subset="note")
-    told = {
-        re.sub(r"[\d.]+", "#", text): f"{term}: {text}."
-        for term, text in zip(noted["term"], noted["note"], strict=True)
-    }
-    return [*notes, *list(told.values())[:8], *seed_limits(selection)]
+    return [*notes, *_remarks(terms), *seed_limits(selection)]
+
+
+def _remarks(terms: pd.DataFrame) -> list[str]:
+    """The notes of the terms; those that differ in numbers alone are told once, with the range of each number."""
+    names: dict[str, dict[str, None]] = {}  # by the words without their numbers
+    numbers: dict[str, list[list[str]]] = {}
+    for term, form, text in terms.dropna(subset="note")[["term", "form", "note"]].drop_duplicates().to_numpy():
+        words = _NUMBER.sub("#", text)
+        names.setdefault(words, {})[f"{term} ({form})"] = None
+        numbers.setdefault(words, []).append(_NUMBER.findall(text))
+    return [f"{fmt.listing(names[words])}: {_filled(words, found)}." for words, found in numbers.items()]
+
+
+def _filled(words: str, numbers: list[list[str]]) -> str:
+    """The words with the range of each of their numbers."""
+    first, *others = words.split("#")
+    ends = [(min(values, key=float), max(values, key=float)) for values in zip(*numbers, strict=True)]
+    ranges = [" to ".join(dict.fromkeys(pair)) for pair in ends]
+    return first + "".join(f"{values}{text}" for values, text in zip(ranges, others, strict=True))
 
 
 CLAIM = Claim(

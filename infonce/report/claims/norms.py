@@ -6,7 +6,7 @@ import pandas as pd
 
 from infonce.report import fits
 from infonce.report import format as fmt
-from infonce.report.claims.claim import Answer, Claim, Verdict, judged, not_measured, seed_limits
+from infonce.report.claims.claim import Answer, Claim, Verdict, factor, judged, not_measured, seed_limits
 from infonce.report.figures.norms import norm_terms, norms
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table
@@ -39,8 +39,9 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}: from τ = {fmt.temperature(high)} to τ = {fmt.temperature(low)} it is multiplied by "
-        f"{fmt.from_logarithm(change.value)}{_interval(change)}, rising in {fmt.share(rising, len(changes))} series "
-        f"(one k, one seed); its largest value is {fmt.from_logarithm(float(frame['log'].max()))}.",
+        f"{factor(change)}, the geometric mean over k ({change.over}), rising in "
+        f"{fmt.share(rising, len(changes))} series (one k, one seed).",
+        f"Its largest value is {fmt.from_logarithm(float(frame['log'].max()))}.",
     )
 
 
@@ -48,13 +49,6 @@ def _changes(frame: pd.DataFrame, low: float, high: float) -> pd.DataFrame:
     """Change of log B_τ from the highest to the lowest τ, one row a k and seed."""
     ends = [frame[frame["temperature"] == tau].set_index(["negatives", "seed"])["log"] for tau in (low, high)]
     return (ends[0] - ends[1]).dropna().rename("change").reset_index()
-
-
-def _interval(change: fits.Mean) -> str:
-    if not change.half_width:
-        return ""
-    ends = f"{fmt.from_logarithm(change.lower)} to {fmt.from_logarithm(change.upper)}"
-    return f" (95 % interval {ends}, n = {change.n} seeds)"
 
 
 def tables(selection: Selection) -> list[Table]:
@@ -89,6 +83,8 @@ def _pair(log_value: float) -> tuple[float, float]:
 def limits(selection: Selection) -> list[str]:
     """What the figure does not show."""
     return [
+        "On the same tuples a power mean rises with its exponent whatever the norms are: what is measured is by how "
+        "much.",
         "Norms are those of the inputs. Images have bounded norms; heavy tails need the synthetic data set.",
         "B_τ enters Proposition 5 under a logarithm: a large value costs little unless it is very large.",
         *seed_limits(selection),

@@ -21,7 +21,8 @@ def answer(selection: Selection) -> Answer:
     if fitted.empty:
         return not_measured(
             "the range where the first-order term rules (second-order term at most 5 % of it, at least three k) is "
-            f"not reached by the curves. {_bounds_sentence(selection.curves)}"
+            "not reached by the curves.",
+            _bounds_sentence(selection.curves),
         )
     slope = fits.mean_over_seeds(fitted, "slope")
     near = fitted["slope"].sub(-1).abs() <= TOLERANCE
@@ -36,22 +37,31 @@ def answer(selection: Selection) -> Answer:
         verdict, opening = Verdict.PARTLY, f"{symbol}(k) − CE falls as 1/k on average, yet not in every run"
     else:
         verdict, opening = Verdict.NOT_SUPPORTED, "The data do not support the rate 1/k"
-    return Answer(verdict, f"{opening}: {_slope_sentence(rates, fitted, slope)} {_bounds_sentence(selection.curves)}")
+    details = f"{_fit_sentence(rates, fitted)} {_bounds_sentence(selection.curves)}"
+    return Answer(verdict, f"{opening}: {_slope_sentence(fitted, slope, symbol)}", details)
 
 
 def _covers(slope: fits.Mean) -> bool:
     return abs(slope.value + 1) <= TOLERANCE
 
 
-def _slope_sentence(rates: pd.DataFrame, fitted: pd.DataFrame, slope: fits.Mean) -> str:
-    off = (fitted["measured"] / fitted["predicted"] - 1).abs().max()
+def _slope_sentence(fitted: pd.DataFrame, slope: fits.Mean, symbol: str) -> str:
     near_half = slope.lower - TOLERANCE <= -0.5 <= slope.upper + TOLERANCE
     older = "" if near_half else ", away from the −1/2 of the older rate 1/√k"
     return (
-        f"slope {fmt.plus_minus(slope.value, slope.half_width)} ({slope.over}; single runs "
-        f"{fmt.span(fitted['slope'], 4)}){older}, fitted over k ≥ {fmt.integer(fitted['from_k'].min())} or later in "
-        f"{fmt.share(len(fitted), len(rates))} runs; predicted coefficient {fmt.span(fitted['predicted'])}, measured "
-        f"{fmt.span(fitted['measured'])}, at most {fmt.number(100 * off, 2)} % apart in a run."
+        f"the slope of log|{symbol} − CE| on log k is {fmt.plus_minus(slope.value, slope.half_width)} (mean over the "
+        f"runs of a seed; {slope.over}), {fmt.span(fitted['slope'], 4)} in single runs{older}."
+    )
+
+
+def _fit_sentence(rates: pd.DataFrame, fitted: pd.DataFrame) -> str:
+    first, last = (fmt.integer(k) for k in (fitted["from_k"].min(), fitted["from_k"].max()))
+    where = f"k = {first}" if first == last else f"k = {first} to {last}, by the run"
+    off = (fitted["measured"] / fitted["predicted"] - 1).abs().max()
+    return (
+        f"The fit begins at {where}, and is reached in {fmt.share(len(fitted), len(rates))} runs. Coefficients "
+        f"predicted from q are {fmt.span(fitted['predicted'])}, those measured {fmt.span(fitted['measured'])}, at most "
+        f"{fmt.number(100 * off, 2)} % apart in a run."
     )
 
 
@@ -126,6 +136,8 @@ def limits(selection: Selection) -> list[str]:
     return [
         "Risk and cross-entropy are exact expectations over the held-out pool taken as the data distribution; how "
         "well that pool stands for all images is not part of the interval.",
+        "The second-order term, up to 5 % of the first where the slope is fitted, bends the curve in every seed alike. "
+        "A slope may so differ from −1 by more than the interval over seeds, which is no evidence against the rate.",
         "The rate is that of a trained encoder's risk in k. It says nothing on how well training at that k works.",
         *seed_limits(selection),
     ]

@@ -8,6 +8,8 @@ from infonce.report.figures.search import EQUAL, distances, interpretation
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table
 
+RARE = 0.01  # share of searches from which on an empty support counts
+
 
 def answer(selection: Selection) -> Answer:
     """Which risk is closer to CEₖ, how the distance falls, how often the support is empty, violations of Prop 2."""
@@ -21,15 +23,12 @@ def answer(selection: Selection) -> Answer:
     falling = int((ends["last"] < ends["first"]).sum())
     tested, violated = _bounds(selection.terms)
     verdict = Verdict.NOT_SUPPORTED if violated else judged(falling, len(ends))
-    if verdict is Verdict.SUPPORTED and 2 * closer <= len(frame):
-        verdict = Verdict.PARTLY  # the risk approaches, but that of DCL is not the closer one
-    opening = (
-        "The risk approaches the cross-entropy of the search among k points"
-        if verdict is Verdict.SUPPORTED
-        else "The data support the search interpretation in part"
-        if verdict is Verdict.PARTLY
-        else "The data do not support the search interpretation"
-    )
+    if verdict is Verdict.SUPPORTED and (2 * closer <= len(frame) or _always_empty(frame)):
+        verdict = Verdict.PARTLY  # the risk of DCL is not the closer one, or no search ever holds a positive
+    opening = {
+        Verdict.SUPPORTED: "The risk approaches the cross-entropy of the search among k points",
+        Verdict.PARTLY: "The data support the search interpretation in part",
+    }.get(verdict, "The data do not support the search interpretation")
     bound = (
         f"Proposition 2 and Eq 12 hold in all {fmt.integer(tested)} tests."
         if tested and not violated
@@ -39,11 +38,10 @@ def answer(selection: Selection) -> Answer:
     )
     return Answer(
         verdict,
-        f"{opening}: |CEₖ − R| falls from the smallest to the largest k in {fmt.share(falling, len(ends))} runs, from "
-        f"{fmt.number(ends['first'].median())} nats at k = {fmt.integer(frame['risk_negatives'].min())} to "
-        f"{fmt.number(ends['last'].median())} at k = {fmt.integer(frame['risk_negatives'].max())} (medians). The DCL "
-        f"risk R̃ is closer than R at {fmt.share(closer, len(frame))} points (run and k); {_equality(frame)} "
-        f"{_empty(frame)} {bound}",
+        f"{opening}: |CEₖ − R| falls from the smallest to the largest k in {fmt.share(falling, len(ends))} runs "
+        f"({fmt.span(ends['first'])} nats at k = {fmt.integer(frame['risk_negatives'].min())}, "
+        f"{fmt.span(ends['last'])} at k = {fmt.integer(frame['risk_negatives'].max())}).",
+        f"{_closer(frame, closer)} {_empty(frame)} {bound}",
     )
 
 
@@ -52,24 +50,38 @@ def _ends(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"first": ordered.first(), "last": ordered.last()})
 
 
-def _equality(frame: pd.DataFrame) -> str:
-    largest = float(frame["to_dcl"].max())
+def _closer(frame: pd.DataFrame, closer: int) -> str:
+    largest, where = float(frame["to_dcl"].max()), f"at {fmt.share(closer, len(frame))} points (run and k)"
     if largest < EQUAL:
-        return "CEₖ and R̃ are equal up to rounding everywhere, as the indicator density implies."
-    return f"|CEₖ − R̃| is at most {fmt.number(largest)} nats."
+        return (
+            "CEₖ and R̃ are equal up to rounding everywhere, as an indicator density implies: that the DCL risk R̃ is "
+            f"closer than R {where} is an identity and no measurement."
+        )
+    return f"The DCL risk R̃ is closer than R {where}; |CEₖ − R̃| is at most {fmt.number(largest)} nats."
+
+
+def _always_empty(frame: pd.DataFrame) -> bool:
+    """Whether practically no search among k points holds a possible positive, at any k."""
+    shares = frame.groupby("risk_negatives")["empty_support"].mean()
+    return bool((shares > 1 - RARE).all())
 
 
 def _empty(frame: pd.DataFrame) -> str:
     if frame["empty_support"].isna().all():
         return ""
+    if _always_empty(frame):
+        return (
+            "No point of the k is ever a possible positive, so that M itself stands in throughout: CEₖ is that of a "
+            "search with the positive put beside the k points."
+        )
     shares = frame.groupby("risk_negatives")["empty_support"].mean()
-    if (shares < 0.01).all():
+    if (shares < RARE).all():
         return "Some point of the k is a possible positive in more than 99 % of searches at every k."
-    full = shares[shares < 0.01]
-    below = f" and is below 1 % from k = {fmt.integer(full.index.min())}" if len(full) else ""
+    full = shares[shares < RARE]
+    below = f" below 1 % from k = {fmt.integer(full.index.min())} on" if len(full) else " with k"
     return (
         f"No point of the k is a possible positive in {fmt.number(100 * shares.iloc[0], 2)} % of searches at k = "
-        f"{fmt.integer(shares.index[0])}{below}."
+        f"{fmt.integer(shares.index[0])}; that share falls{below}."
     )
 
 
@@ -100,7 +112,9 @@ def tables(selection: Selection) -> list[Table]:
         Column("empty_support", "Empty support"),
         Column("n", "Runs", "integer"),
     ]
-    caption = "The search among k points: median distances in nats over runs and mean share of empty supports."
+    caption = (
+        "The search among k points: median distances in nats over the runs of all τ, and mean share of empty supports."
+    )
     return [Table("search", caption, columns, rows, empty="No run has CEₖ.")]
 
 

@@ -15,7 +15,7 @@ def answer(selection: Selection) -> Answer:
     """KL and neighbours at both ends of τ, monotony, violations of Eq 8 and of the ceiling."""
     runs = selection.runs.dropna(subset=["kl", "q_min", "q_max"])
     if runs["temperature"].nunique() < 2:
-        return not_measured(f"it needs two temperatures or more. {_bounds_sentence(runs)}")
+        return not_measured("it needs two temperatures or more.", _bounds_sentence(runs))
     falling, series = _falling(runs)
     verdict = judged(falling, series) if not any(_violations(runs)) else Verdict.NOT_SUPPORTED
     opening = {
@@ -24,12 +24,13 @@ def answer(selection: Selection) -> Answer:
     }.get(verdict, "The data do not support that temperature bounds and orders the concentration")
     high, low = runs["temperature"].max(), runs["temperature"].min()
     ends = f"from τ = {fmt.temperature(high)} to τ = {fmt.temperature(low)}"
+    over = fits.mean_over_seeds(runs[runs["temperature"] == low], "kl").over
     return Answer(
         verdict,
         f"{opening}: {ends} the KL divergence from uniform choice goes from {_at(runs, high, 'kl')} to "
-        f"{_at(runs, low, 'kl')} nats, the effective neighbours from {_at(runs, high, 'effective_neighbours')} to "
-        f"{_at(runs, low, 'effective_neighbours')} of {fmt.integer(runs['pool_size'].max())}; KL falls with τ in "
-        f"{fmt.share(falling, series)} series (one k, one seed). {_bounds_sentence(runs)}",
+        f"{_at(runs, low, 'kl')} nats and the effective neighbours from {_at(runs, high, 'effective_neighbours')} to "
+        f"{_at(runs, low, 'effective_neighbours')} of {fmt.integer(runs['pool_size'].max())} (means over k; {over}).",
+        f"KL falls with τ in {fmt.share(falling, series)} series (one k, one seed). {_bounds_sentence(runs)}",
     )
 
 

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from infonce.report import grid
-from infonce.report.format import integer, temperature
+from infonce.report.format import integer, number, temperature
 from infonce.report.selection import Selection, at_reference
 from infonce.report.style import INK, Drawing, mean_over, panels, seeds_text
 from infonce.report.tabulate import records
@@ -25,12 +25,7 @@ def overview(selection: Selection) -> Drawing:
     cells = [mean_over(runs, ["negatives", "temperature"], name).assign(quantity=name) for name in QUANTITIES]
     data = pd.concat(cells, ignore_index=True)
     data = _with_empty_cells(data, selection)
-    best = data[data["quantity"] == "cross_entropy"].nsmallest(1, "mean")
-    lowest = "".join(
-        f" Cross-entropy is lowest, {row['mean']:.3g} nats, at k = {integer(row['negatives'])} and τ = "
-        f"{temperature(row['temperature'])}."
-        for row in records(best)
-    )
+    lowest = _lowest(data[(data["quantity"] == "cross_entropy") & data["mean"].notna()])
     return Drawing(
         name="overview",
         title="Risks, cross-entropy and gap over k and τ",
@@ -43,6 +38,16 @@ def overview(selection: Selection) -> Drawing:
         data=data,
         draw=_draw,
     )
+
+
+def _lowest(cells: pd.DataFrame) -> str:
+    """Where the cross-entropy is lowest, at each τ by itself: its values at different τ are not comparable."""
+    best = cells.sort_values("mean").drop_duplicates("temperature").sort_values("temperature")
+    places = [
+        f"τ = {temperature(row['temperature'])}: {number(row['mean'])} nats at k = {integer(row['negatives'])}"
+        for row in records(best)
+    ]
+    return f" The lowest cross-entropy at each temperature: {'; '.join(places)}." if places else ""
 
 
 def _with_empty_cells(data: pd.DataFrame, selection: Selection) -> pd.DataFrame:
