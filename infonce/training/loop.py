@@ -41,15 +41,15 @@ def train(
         device: `auto`, `cpu`, `cuda` or a torch device.
         threads: of the CPU.
         progress: show a bar, if there is a terminal.
-        state_path: where the state is kept that a killed run goes on from; see `state.state_file`, `discard_state`.
-        state_minutes: between two states.
+        state_path: where the state is kept that a killed run goes on from; see `state.state_file`, `only_job`.
+        state_minutes: between two states at most; see `state.StateKeeper`.
         code_digest: of the code that trains; a state of other code is not taken up.
         embed_chunk: inputs that the encoder sees at once; by default a function of their resolution.
 
     Raises:
         DeviceError: the device is not there.
         ConfigError, DataError: the encoder or the tuples cannot be had.
-        RecordError: the state is another run's, or another job is training this one.
+        RecordError: the state is another run's.
         SystemExit: after SIGTERM, once the state is kept.
     """
     where = devices.resolve(device)

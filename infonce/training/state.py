@@ -1,7 +1,7 @@
 """Preemption: a state file from which a killed run goes on, with the same bytes on a CPU.
 
 The file is beside the run's output and not one of them. It begins with a digest of the rest, and the generation before
-is kept beside it, so that a file cut in half is seen and the run falls back. One job at a time may train a run.
+is kept beside it, so that a file cut in half is seen and the run falls back. One job at a time may work on a run.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -24,9 +24,14 @@ from safetensors.torch import load, save
 from infonce.errors import RecordError
 from infonce.files import replacing
 
-__all__ = ["SavedState", "StateKeeper", "discard_state", "state_file"]
+__all__ = ["SavedState", "StateKeeper", "discard_state", "only_job", "state_file"]
 
 DIGEST_BYTES = 32
+# Slurm warns every process of a job. SIGURG is the one signal for it that ends no shell and no Snakemake on the way,
+# since whoever does not listen to it ignores it.
+WARNINGS = (signal.SIGURG, signal.SIGUSR1)
+# A state is written as often as that takes this part of the time, but no sooner than so many seconds after the last.
+SHARE_OF_TIME, SHORTEST_PAUSE = 0.01, 30.0
 log = logging.getLogger(__name__)
 
 
@@ -49,50 +54,58 @@ def discard_state(path: Path) -> None:
         name.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def only_job(path: Path) -> Iterator[None]:
+    """Keeps other jobs off the run whose state file is `path`. Raises RecordError where one is at work already."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(_lock(path), timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise RecordError(
+            f"another job is training this run: it holds {_lock(path)}. Wait for it, or stop it first."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 class StateKeeper:
-    """Keeps the state of one run: as a context it holds the run's lock and listens to SIGTERM and SIGUSR1.
+    """Keeps the state of one run: as a context it listens to SIGTERM and to the warnings before it.
 
     Args:
         path: of the state file; None keeps nothing.
         spec_hash: a state of another is refused with RecordError.
         identity: further facts that must agree (data, code, versions); otherwise training starts again, saying so.
-        minutes: between two states; 0 keeps one after every step.
+        minutes: between two states at most; 0 keeps one after every step.
     """
 
     def __init__(self, path: Path | None, spec_hash: str, identity: Mapping[str, str], minutes: float) -> None:
-        """Nothing is read or locked before the context is entered."""
+        """Nothing is read before the context is entered."""
         self.path, self.spec_hash, self.identity = path, spec_hash, dict(identity)
         self.notes: list[str] = []
-        self._interval, self._last = 60 * minutes, time.monotonic()
-        self._signal: int | None = None
+        self._longest_pause, self._last, self._seconds_of_a_write = 60 * minutes, time.monotonic(), 0.0
+        self._asked, self._ending = False, False
         self._handlers: dict[int, Any] = {}
-        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> "StateKeeper":
-        """Take the lock or raise RecordError; clear away what a killed write left."""
+        """Listen, and clear away what a killed write left."""
         if self.path is None:
             return self
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._held.enter_context(filelock.FileLock(_lock(self.path), timeout=0))
-        except filelock.Timeout:
-            raise RecordError(
-                f"another job is training this run: it holds {_lock(self.path)}. Wait for it, or stop it first."
-            ) from None
         for left_over in self.path.parent.glob(f".{self.path.name}.*.part"):
             left_over.unlink(missing_ok=True)
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGUSR1):
+            for number in (signal.SIGTERM, *WARNINGS):
                 self._handlers[number] = signal.signal(number, self._note_signal)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give signals and lock back."""
+        """Give the signals back."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._held.close()
 
     def read(self) -> SavedState | None:
         """The newest whole state of this run, or None where training starts from the beginning."""
@@ -115,13 +128,19 @@ class StateKeeper:
         """Write the state if it is time to or a signal asked for it; after SIGTERM, end with SystemExit."""
         if self.path is None:
             return
-        asked, self._signal = self._signal, None
-        if asked is not None or time.monotonic() - self._last >= self._interval:
+        ending, began = self._ending, time.monotonic()
+        if ending or self._asked or began - self._last >= self._pause():
+            self._asked = False
             self._write(self.path, state())
             self._last = time.monotonic()
-        if asked == signal.SIGTERM:
+            self._seconds_of_a_write = self._last - began
+        if ending:
             log.warning("stopped by SIGTERM; the run goes on from %s", self.path)
-            raise SystemExit(128 + asked)
+            raise SystemExit(128 + signal.SIGTERM)
+
+    def _pause(self) -> float:
+        """Seconds between two states: what a killed run loses at most, if it was not warned."""
+        return min(self._longest_pause, max(SHORTEST_PAUSE, self._seconds_of_a_write / SHARE_OF_TIME))
 
     def _write(self, path: Path, state: SavedState) -> None:
         facts = {**state.facts, "spec_hash": self.spec_hash, "identity": self.identity}
@@ -147,7 +166,8 @@ class StateKeeper:
         return state
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
-        self._signal = number
+        self._asked = True
+        self._ending = self._ending or number == signal.SIGTERM
 
     def _say(self, note: str) -> None:
         log.warning(note)

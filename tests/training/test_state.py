@@ -1,5 +1,6 @@
 """Preemption: killed runs end with the same bytes, damaged states are seen, and two jobs do not meet."""
 
+import itertools
 import logging
 import multiprocessing
 import os
@@ -13,8 +14,9 @@ import torch
 
 from infonce.data.prepared import load
 from infonce.errors import RecordError
+from infonce.stages.train import run
 from infonce.training.loop import train
-from infonce.training.state import SavedState, StateKeeper, decode, discard_state, encode, state_file
+from infonce.training.state import SavedState, StateKeeper, decode, discard_state, encode, only_job, state_file
 from tests.training.preempted import final_bytes, train_to_file
 
 KEEP_ALWAYS = 0.0  # minutes
@@ -33,14 +35,15 @@ def interrupted(digits, make_spec, tmp_path, monkeypatch):
     return path, spec
 
 
-def stop_after(monkeypatch, step, number=signal.SIGTERM):
+def stop_after(monkeypatch, step, *numbers):
     from infonce.training.trainer import Trainer
 
     original = Trainer.step
 
     def step_and_signal(self, index):
         if index + 1 == step:
-            os.kill(os.getpid(), number)
+            for number in numbers or [signal.SIGTERM]:
+                os.kill(os.getpid(), number)
         return original(self, index)
 
     monkeypatch.setattr(Trainer, "step", step_and_signal)
@@ -91,17 +94,26 @@ def test_batch_statistics_resume_too(photographs, make_spec, tmp_path, monkeypat
     assert any("running_mean" in name for name in resumed.final)
 
 
-def test_sigusr1_keeps_a_state_and_goes_on(digits, make_spec, tmp_path, monkeypatch):
-    stop_after(monkeypatch, 5, signal.SIGUSR1)
+@pytest.mark.parametrize("warning", [signal.SIGURG, signal.SIGUSR1])
+def test_a_warning_keeps_a_state_and_goes_on(warning, digits, make_spec, tmp_path, monkeypatch):
+    stop_after(monkeypatch, 5, warning)
     result = train(make_spec(), digits, "cpu", progress=False, state_path=tmp_path / "state")
     assert result.status == "ok" and result.steps == 12
     assert decode((tmp_path / "state").read_bytes()).facts["step"] == 5
 
 
+def test_a_warning_does_not_make_it_forget_that_it_was_to_end(digits, make_spec, tmp_path, monkeypatch):
+    stop_after(monkeypatch, 5, signal.SIGTERM, signal.SIGURG)
+    with pytest.raises(SystemExit):
+        train(make_spec(), digits, "cpu", progress=False, state_path=tmp_path / "state")
+    assert decode((tmp_path / "state").read_bytes()).facts["step"] == 5
+
+
 def test_signals_are_given_back(digits, make_spec, tmp_path):
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGUSR1)
+    numbers = (signal.SIGTERM, signal.SIGURG, signal.SIGUSR1)
+    before = [signal.getsignal(number) for number in numbers]
     train(make_spec(), digits, "cpu", progress=False, state_path=tmp_path / "state")
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGUSR1)) == before
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 @pytest.mark.parametrize("damage", ["half", "empty", "one bit", "foreign"])
@@ -152,10 +164,33 @@ def test_a_state_of_other_code_or_data_is_left_aside_loudly(interrupted, digits,
     assert final_bytes(result) == final_bytes(train(spec, digits, "cpu", progress=False))
 
 
-def test_two_jobs_do_not_train_one_run(digits, make_spec, tmp_path):
-    path = tmp_path / "state"
-    with filelock.FileLock(str(path) + ".lock"), pytest.raises(RecordError, match="another job is training this run"):
-        train(make_spec(), digits, "cpu", progress=False, state_path=path)
+def test_two_jobs_do_not_work_on_one_run(digits_folder, make_spec, tmp_path):
+    spec = make_spec()
+    with only_job(state_file(tmp_path, spec.content_hash)):
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(RecordError, match="another job is training this run"):
+            run(spec.canonical_json(), digits_folder, tmp_path, "", threads=1)
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_other_jobs_are_kept_off_until_the_last_file_is_written(digits_folder, make_spec, tmp_path, monkeypatch):
+    """Else the files of two trainings of one run could mix."""
+    from infonce.stages import train as stage
+
+    spec = make_spec(dataset_options={"train_limit": 120, "held_out_limit": 60})
+    lock = filelock.FileLock(f"{state_file(tmp_path, spec.content_hash)}.lock", timeout=0)
+    original, refused = stage.discard_state, []
+
+    def discard_and_look(path):
+        with pytest.raises(filelock.Timeout):
+            lock.acquire()
+        refused.append(sorted(file.name for file in tmp_path.iterdir() if not file.name.startswith(".")))
+        original(path)
+
+    monkeypatch.setattr(stage, "discard_state", discard_and_look)
+    run(spec.canonical_json(), digits_folder, tmp_path, "", threads=1)
+    assert refused == [["history.parquet", "training.json", "weights.safetensors"]]
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_discarding_leaves_nothing(interrupted):
@@ -187,6 +222,37 @@ def test_states_are_kept_at_their_interval(tmp_path):
         keeper.after_step(state)
         keeper.after_step(state)
     assert len(made) == 1
+
+
+def test_states_are_kept_as_often_as_that_is_cheap(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("infonce.training.state.time", clock)
+    kept = []
+
+    def state():
+        clock.now += clock.writing
+        kept.append(clock.now)
+        return SavedState({"a": torch.zeros(1)}, {})
+
+    with StateKeeper(tmp_path / "state", "hash", {}, minutes=10) as keeper:
+        for seconds, clock.writing in ((300, 0), (1000, 2), (3000, 100)):
+            began = clock.now
+            while clock.now < began + seconds:
+                clock.now += 1
+                keeper.after_step(state)
+    pauses = [after - before for before, after in itertools.pairwise(kept)]
+    assert pauses[:5] == [30, 30, 30, 30, 30]  # cheap: twice a minute
+    assert pauses.count(202) == 4  # a hundredth of the time
+    assert set(pauses[-3:]) == {700}  # ten minutes at most, and the writing itself
+
+
+class Clock:
+    """Time that passes when the test says so."""
+
+    now, writing = 0, 0
+
+    def monotonic(self):
+        return self.now
 
 
 def test_kill_9_twenty_times_ends_with_the_same_bytes(digits_folder, make_spec, tmp_path):
