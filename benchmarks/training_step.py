@@ -5,13 +5,15 @@
 Both embed the same number of 32×32 images in a step with the same network and apply SGD with momentum. lightly embeds
 two views of images/2 images and contrasts each with the rest of the batch; ours embeds images/3 anchors, as many
 positives and a pool of as many views, and draws k = 256 negatives for each anchor. Views: lightly's SimCLRTransform in
-a DataLoader with one worker a thread, against the recipe `natural-1` made for the batch as a whole. The two take turns
-in blocks of steps; the workers are started for a block and ended with it, so that none prepares batches while the other
-way is timed. CPU seconds are those of the process and its workers, with the start of a block.
+a DataLoader with one worker a thread, against the recipe `natural-1` made for the batch as a whole. Each way has a
+process of its own, ours with the allocator set as our training sets it; the two take turns in blocks of steps, and
+the workers are started for a block and ended with it, so that none prepares batches while the other way is timed. CPU
+seconds are those of the process and its workers, with the start of a block.
 """
 
 import argparse
 import itertools
+import multiprocessing
 import resource
 import statistics
 import time
@@ -19,6 +21,7 @@ import time
 import numpy as np
 import torch
 
+from infonce.allocator import keep_freed_memory
 from infonce.data.prepared import Prepared, Split
 from infonce.encoders.encoder import encoder_of
 from infonce.spec.run import RunSpec, TrainingOptions, ViewOptions
@@ -64,6 +67,7 @@ class Ours:
     name = "infonce"
 
     def __init__(self, spec, prepared, device, images):
+        keep_freed_memory()
         self.trainer, self.device = Trainer(spec, prepared), device
         self.trainer.place(device)
         self.trainer.encoder.train()
@@ -100,7 +104,7 @@ class Lightly:
 
         workers = torch.get_num_threads()
         self.loader = torch.utils.data.DataLoader(
-            Views(), images // 2, shuffle=True, drop_last=True, num_workers=workers
+            Views(), images // 2, shuffle=True, drop_last=True, num_workers=workers, multiprocessing_context="fork"
         )
         self.encoder = encoder_of(spec, prepared.input_shape).to(device).train()
         self.loss, self.device, self.bfloat16 = NTXentLoss(0.1), device, spec.training.precision == "bfloat16"
@@ -123,10 +127,35 @@ class Lightly:
         loss.item()
 
 
+def serve(kind, encoder, options, connection):
+    """In a process of its own: time one block of steps whenever asked."""
+    torch.set_num_threads(options.threads)
+    device = torch.device(options.device)
+    spec = spec_of(encoder, options.images, "bfloat16" if device.type == "cuda" else "float32")
+    way = kind(spec, photographs(), device, options.images)
+    while connection.recv():
+        used = cpu_time()
+        way.begin()
+        way.step()  # untimed: the workers start, the caches fill
+        began = clock(device)
+        for _ in range(options.steps):
+            way.step()
+        seconds = (clock(device) - began) / options.steps
+        way.end()
+        connection.send((seconds, (cpu_time() - used) / (options.steps + 1)))
+
+
 def clock(device):
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+def cpu_time():
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
 
 
 def main():
@@ -138,40 +167,35 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    device, prepared = torch.device(options.device), photographs()
     print(f"{options.images} images of {SIDE}×{SIDE} in a step, {options.threads} threads, torch {torch.__version__}\n")
     print("| encoder | way | seconds per step | ratio | CPU seconds per step | ratio |\n|---|---|---|---|---|---|")
     for encoder in options.encoders:
-        spec = spec_of(encoder, options.images, "bfloat16" if device.type == "cuda" else "float32")
-        ways = [kind(spec, prepared, device, options.images) for kind in (Ours, Lightly)]
-        seconds = {way.name: [] for way in ways}
-        cpu_seconds = {way.name: [] for way in ways}
-        for _, way in itertools.product(range(options.rounds), ways):
-            used = cpu_time()
-            way.begin()
-            way.step()  # untimed: the workers start, the caches fill
-            began = clock(device)
-            for _ in range(options.steps):
-                way.step()
-            seconds[way.name].append((clock(device) - began) / options.steps)
-            way.end()
-            cpu_seconds[way.name].append((cpu_time() - used) / (options.steps + 1))
-        show(encoder, seconds, cpu_seconds)
+        show(encoder, measured(encoder, options))
 
 
-def cpu_time():
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
+def measured(encoder, options):
+    """Seconds and CPU seconds per step of each way and round, the ways taking turns."""
+    context = multiprocessing.get_context("spawn")
+    connections, processes = {}, []
+    for kind in (Ours, Lightly):
+        connections[kind.name], other_end = context.Pipe()
+        processes.append(context.Process(target=serve, args=(kind, encoder, options, other_end)))
+        processes[-1].start()
+        other_end.close()
+    times = {name: [] for name in connections}
+    for _, name in itertools.product(range(options.rounds), connections):
+        connections[name].send(True)
+        times[name].append(connections[name].recv())
+    for connection, process in zip(connections.values(), processes, strict=True):
+        connection.send(False)
+        process.join()
+    return times
 
 
-def show(encoder, seconds, cpu_seconds):
-    reference = statistics.median(seconds["infonce"])
-    cpu_reference = statistics.median(cpu_seconds["infonce"])
-    for name in seconds:
-        middle, cpu = statistics.median(seconds[name]), statistics.median(cpu_seconds[name])
+def show(encoder, times):
+    medians = {name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in times.items()}
+    reference, cpu_reference = medians["infonce"]
+    for name, (middle, cpu) in medians.items():
         ratios = f"{middle / reference:.2f} | {cpu:.3f} | {cpu / cpu_reference:.2f}"
         print(f"| {encoder} | {name} | {middle:.3f} | {ratios} |", flush=True)
 

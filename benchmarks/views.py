@@ -22,6 +22,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
+from infonce.allocator import keep_freed_memory
 from infonce.data.natural_views import natural_strengths
 from infonce.data.views import make_views
 from infonce.spec.run import ViewOptions
@@ -105,6 +106,7 @@ def main() -> None:
     parser.add_argument("--sides", type=int, nargs="+", default=[32, 96])
     parser.add_argument("--output", type=Path, default=Path("benchmarks/output/views.json"))
     arguments = parser.parse_args()
+    keep_freed_memory()  # as a training does; the workers inherit it
     results = {"torch": torch.__version__, "machine": platform.machine(), "cores": CORES, "rounds": arguments.rounds}
     for side in arguments.sides:
         batch, count = 256, 4096 if side < 64 else 1024

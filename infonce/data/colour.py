@@ -7,7 +7,7 @@ brightness, contrast, saturation, hue and grey, image by image.
 import torch
 
 _GREY_WEIGHTS = (0.2989, 0.587, 0.114)
-
+_OPPOSITE_HUES = (3.0, 5.0, 1.0)  # of red, green and blue, in sixths of the circle
 
 BLACK, MEAN, GREY = 0, 1, 2
 """What `stretch_` stretches about; brightness, contrast and saturation are the same change about another point."""
@@ -40,12 +40,10 @@ def hue_(images: torch.Tensor, factor: torch.Tensor) -> None:
     circle = sixths.div_(6).add_(factor[:, None, None])
     sixths = circle.sub_(circle.floor()).mul_(6)
     # Up to one sixth from its own hue a channel stands at the value, from two on it is lowest: value - chroma.
-    highest = value + chroma
-    turned = [
-        torch.addcmul(highest, (sixths - opposite).abs_().sub_(3).abs_().clamp_(1, 2), chroma, value=-1)
-        for opposite in (3, 5, 1)
-    ]
-    torch.stack(turned, dim=1, out=images)
+    highest = value.add_(chroma)
+    opposite = torch.tensor(_OPPOSITE_HUES, device=images.device)[:, None, None]
+    torch.sub(sixths[:, None], opposite, out=images).abs_().sub_(3).abs_().clamp_(1, 2)
+    torch.addcmul(highest[:, None], images, chroma[:, None], value=-1, out=images)
 
 
 def grey(images: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,7 @@ _BLUR_SIGMA = (0.1, 2.0)
 _HUE, _NO_JITTER = 3, 4
 _JITTER_ORDERS = list(itertools.permutations((colour.BLACK, colour.MEAN, colour.GREY, _HUE)))
 _HUE_PLACES = torch.tensor([order.index(_HUE) for order in _JITTER_ORDERS])
-_BLOCK = 1 << 19
+_BLOCK = 1 << 20
 """Numbers in a block on a processor: 4 MiB of float32, which stay in its caches."""
 
 
