@@ -59,7 +59,6 @@ _RC = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "legend.fontsize": 8.5,
-    "legend.title_fontsize": 8.5,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
@@ -129,13 +128,17 @@ def series_style(values: list[float]) -> dict[float, dict[str, Any]]:
     }
 
 
-def legend_below(figure: Figure, axes: Axes, title: str | None = None) -> None:
-    """One legend for all panels, under them, with exactly the entries that the panels show."""
-    handles, labels = axes.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
+def legend_below(figure: Figure) -> None:
+    """One legend for all panels, under them, with exactly the entries that some panel shows."""
+    entries = [axes.get_legend_handles_labels() for axes in figure.axes]
+    unique: dict[str, Any] = {}
+    for handles, labels in sorted(entries, key=lambda pair: -len(pair[1])):  # the fullest panel gives the order
+        for handle, text in zip(handles, labels, strict=True):
+            unique.setdefault(text, handle)
     if unique:
-        columns = max(1, min(len(unique), 96 // (max(map(len, unique)) + 7)))
-        figure.legend(unique.values(), unique.keys(), title=title, loc="outside lower center", ncols=columns)
+        signs = 96 * figure.get_figwidth() / WIDTH  # as many as stand in a line
+        columns = max(1, min(len(unique), int(signs / (max(map(len, unique)) + 7))))
+        figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=columns)
 
 
 def note(axes: Axes, text: str) -> None:

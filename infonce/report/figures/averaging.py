@@ -43,7 +43,8 @@ def comparison(selection: Selection) -> Drawing:
         "averages over negatives, Eq 18, which takes their maximum, and the measured change; one colour for each "
         "temperature.",
         caption="Displacements are those of training, from the first to the last encoder. Geometric means over "
-        "seeds. Third panel: the norms that enter Lemma 1, averaged (B_τ) and at their largest.",
+        "seeds; the measured change is the largest mean of a temperature. Third panel: the norms that enter Lemma 1, "
+        "averaged (B_τ) and at their largest.",
         data=data,
         draw=_draw,
     )
@@ -56,7 +57,9 @@ def _draw(data: pd.DataFrame) -> Figure:
     literal = data[data["form"] == "literal"]
     tight = data[(data["form"] == "tight") | (data["kind"] == MAXIMISING)]
     norms = data[data["form"] == "norms"]
-    for ax, rows, title in zip(axes, (literal, tight, norms), ("literal", "Prop 4 tight", "norms"), strict=True):
+    for ax, rows, title in zip(
+        axes, (literal, tight, norms), ("Prop 4 literal", "Prop 4 tight", "norms of Lemma 1"), strict=True
+    ):
         for kind, line in ((AVERAGING, "-"), (MAXIMISING, "--"), (NORM_TERM, "-"), (LARGEST, "--")):
             _by_temperature(ax, rows[rows["kind"] == kind], styles, line)
         ax.set(title=title, xlabel="negatives k", ylabel="change of the loss (nats)" if ax is not axes[2] else "norm")
@@ -66,10 +69,10 @@ def _draw(data: pd.DataFrame) -> Figure:
             note(ax, "not evaluated")
     measured = data.dropna(subset="measured").groupby("negatives")["measured"].max()
     for ax in axes[:2]:
-        ax.plot(measured.index, measured, color=INK, linestyle=":", label="measured, largest mean of a τ")
-    axes[0].plot([], [], color=INK, label="solid: averages (Prop 4, B_τ)")
-    axes[0].plot([], [], color=INK, linestyle="--", label="dashed: takes the largest (Eq 18, largest norms)")
-    legend_below(figure, axes[0])
+        ax.plot(measured.index, measured, color=INK, linestyle=":", label="measured change")
+    axes[0].plot([], [], color=INK, label="averages: Prop 4, B_τ")
+    axes[0].plot([], [], color=INK, linestyle="--", label="largest: Eq 18, largest norms")
+    legend_below(figure)
     return figure
 
 

@@ -66,5 +66,5 @@ def _draw(data: pd.DataFrame) -> Figure:
         logarithmic(values, "y")
     for text, dashes in (("Prop 4, tight", "-"), ("Eq 18", "--"), ("measured", ":")):
         axes[1].plot([], [], color=INK, linestyle=dashes, label=text)
-    legend_below(figure, axes[1])
+    legend_below(figure)
     return figure

@@ -25,7 +25,7 @@ def estimated(selection: Selection) -> bool:
 
 
 def sandwich(selection: Selection) -> Drawing:
-    """Lower estimate and upper bounds against k, one panel for each of at most four temperatures."""
+    """Lower estimate and upper bounds against k, one panel for each of the four lowest temperatures."""
     rows = complexities(selection)
     data = (
         rows.groupby(["term", "form", "temperature", "negatives"])
@@ -60,18 +60,21 @@ def _draw(data: pd.DataFrame) -> Figure:
         for term, (form, line) in LINES.items():
             series, colour = panel[panel["term"] == term], FORM_COLOURS[form]
             if len(series):
+                errors = series["standard_error"].astype(float)
                 ax.errorbar(
                     series["negatives"],
                     series["value"],
-                    yerr=series["standard_error"].astype(float),
+                    yerr=errors if errors.notna().any() else None,
                     fmt=line,
                     color=colour,
                     capsize=2,
-                    markerfacecolor="none" if series["vacuous"].all() else colour,
+                    markerfacecolor="none",
                     label=NAMES[term],
                 )
+                sound = series[~series["vacuous"].astype(bool)]
+                ax.plot(sound["negatives"], sound["value"], line[0], color=colour)
         at_values(ax, ks, integer)
         logarithmic(ax, "y")
         ax.set(title=f"τ = {temperature(tau)}", xlabel="negatives k", ylabel="Rad (nats)")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure

@@ -73,5 +73,5 @@ def _draw(data: pd.DataFrame) -> Figure:
             ax.axhline(0, linewidth=0.8, color="#7a7a7a")
         at_values(ax, sorted(cells["x"].unique()), integer)
         ax.set(xlabel=AXES[axis], ylabel="gap R − R̂  (nats)")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from infonce.report.format import integer, power_of_ten, temperature
 from infonce.report.selection import Selection
@@ -87,9 +88,8 @@ def _draw(data: pd.DataFrame) -> Figure:
         unseen = f"; {hidden} are 0 or absent" if hidden else ""
         ax.set(title=f"τ = {temperature(tau)}", xlabel=f"absolute value{unseen}", yticks=range(len(names)))
         ax.set_yticklabels([label(name) for name in names])
-        ax.xaxis.set_major_formatter(
-            lambda exponent, _: power_of_ten(round(exponent)) if exponent == round(exponent) else ""
-        )
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, prune="both"))  # panels stand close together
+        ax.xaxis.set_major_formatter(lambda exponent, _: power_of_ten(round(exponent)))
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.grid(axis="y", color=GRID, linewidth=0.4)
     handles = [

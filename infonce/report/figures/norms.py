@@ -42,5 +42,5 @@ def _draw(data: pd.DataFrame) -> Figure:
     lines(axes[0], data, "temperature", "negatives", lambda k: f"k = {integer(k)}")
     at_values(axes[0], sorted(data["temperature"].unique()), temperature)
     axes[0].set(xlabel="temperature τ", ylabel="log₁₀ B_τ")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure

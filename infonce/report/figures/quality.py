@@ -46,5 +46,5 @@ def _draw(data: pd.DataFrame) -> Figure:
             rows = data[data["temperature"] == tau]
             ax.plot(rows["cross_entropy"], rows[name], linestyle="none", **style, label=f"τ = {temperature(tau)}")
         ax.set(xlabel="held-out cross-entropy CE (nats)", ylabel=MEASURES[name])
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure

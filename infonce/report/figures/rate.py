@@ -63,7 +63,7 @@ def _draw_decay(data: pd.DataFrame) -> Figure:
         unseen = int((panel["difference"] == 0).sum() + panel["difference"].isna().sum())
         if unseen:
             note(ax, f"{unseen} values are 0: not on a log axis")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure
 
 
@@ -118,7 +118,7 @@ def _draw_bounds(data: pd.DataFrame) -> Figure:
     for ax, tau in zip(axes, temperatures, strict=True):
         _bounds_panel(ax, data[data["temperature"] == tau])
         ax.set(title=f"τ = {temperature(tau)}", xlabel="negatives k in the risk", ylabel="nats")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure
 
 

@@ -1,10 +1,12 @@
 """The cross-entropy of a search among k points against the two risks."""
 
+import math
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from infonce.report.format import integer, temperature
+from infonce.report.format import integer, power_of_ten, temperature
 from infonce.report.selection import Selection
 from infonce.report.style import Drawing, legend_below, logarithmic, note, panels, series_style
 
@@ -36,7 +38,8 @@ def interpretation(selection: Selection) -> Drawing:
         alt="Three panels against k: distance of the finite search's cross-entropy to the InfoNCE risk, to the DCL "
         "risk, and how often none of the k points is a possible positive; one line for each temperature.",
         caption="Means over all encoders of a temperature, whatever k they were trained with. Distances below "
-        f"{EQUAL:g} nats are equalities up to rounding; a log axis cannot show them, so they are marked at its foot.",
+        f"{power_of_ten(round(math.log10(EQUAL)))} nats are equalities up to rounding; a log axis cannot show them, so "
+        "they are marked at its foot.",
         data=data,
         draw=_draw,
     )
@@ -57,7 +60,7 @@ def _draw(data: pd.DataFrame) -> Figure:
         _note_equalities(ax, data["to_dcl" if "R̃" in title else "to_infonce"])
     logarithmic(axes[2], "x")
     axes[2].set(ylabel="share of empty supports", xlabel="negatives k", ylim=(-0.03, 1.03))
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure
 
 

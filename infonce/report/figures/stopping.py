@@ -51,5 +51,5 @@ def _draw(data: pd.DataFrame) -> Figure:
     axes[3].set_xlabel("‖θ − θ₀‖")
     for ax in axes[2:]:
         ax.axhline(0, color=REFERENCE, linewidth=0.8)
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure

@@ -70,7 +70,7 @@ def _draw(data: pd.DataFrame) -> Figure:
     for ax in axes:
         at_values(ax, temperatures, temperature)
         ax.set_xlabel("temperature τ")
-    legend_below(figure, axes[0])
+    legend_below(figure)
     return figure
 
 
