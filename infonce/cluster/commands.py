@@ -35,6 +35,19 @@ def check(
 
 
 @app.command()
+def cost(configfile: ConfigFiles = []) -> None:  # noqa: B006
+    """Hours of GPUs, or of cores, that the grid takes: estimated, and by what finished runs took."""
+    from rich.console import Console
+
+    from infonce.cluster.cost import cost
+    from infonce.plan.workflow import Workflow
+    from infonce.spec.source import read_config_files
+
+    files = [DEFAULT_CONFIG, *configfile]
+    Console(soft_wrap=True).print(cost(Workflow(read_config_files(files), files), Path.cwd()))
+
+
+@app.command()
 def recover() -> None:
     """After Snakemake was killed: end the jobs that it left in the queue and unlock the folder."""
     from infonce.cluster.recover import recover

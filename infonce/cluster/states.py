@@ -59,7 +59,7 @@ class _Observed:
         self.workflow, self.folder, self.at_work = workflow, folder, snakemake_is_at_work
         self.jobs = {(job.rule, job.wildcards): job for job in queued if Path(job.folder) == folder}
         self.local = dict(_local_jobs(folder))
-        self.typical = _typical_seconds(workflow, folder)
+        self.typical = typical_seconds(workflow, folder)
 
     def active(self, run: RunSpec) -> RunState | None:
         """A run that has a job; one that makes an existing output anew counts as well."""
@@ -91,7 +91,7 @@ class _Observed:
 
     def _left(self, run: RunSpec, stages: Sequence[str], begun: float) -> float | None:
         """Seconds until the last of `stages` ends, the first of them begun that long ago."""
-        times = [self.typical.get(_kind(stage, run)) for stage in stages]
+        times = [self.typical.get(kind_of(stage, run)) for stage in stages]
         known = [time for time in times if time is not None]
         return max(known[0] - begun, 0.0) + sum(known[1:]) if len(known) == len(times) else None
 
@@ -101,19 +101,19 @@ def _slurm_wildcards(run: RunSpec) -> str:
     return "_".join(run.axes().values()).replace("/", "_")
 
 
-def _kind(stage: str, run: RunSpec) -> tuple[str, ...]:
+def kind_of(stage: str, run: RunSpec) -> tuple[str, ...]:
     """Runs that take about the same time."""
     return (stage, run.dataset, run.encoder, run.positives)
 
 
-def _typical_seconds(workflow: Workflow, folder: Path) -> dict[tuple[str, ...], float]:
+def typical_seconds(workflow: Workflow, folder: Path) -> dict[tuple[str, ...], float]:
     """The median time of the finished jobs of each kind, by Snakemake's own records."""
     taken: dict[tuple[str, ...], list[float]] = {}
     for stage in STAGES:
         for run in workflow.runs.values():
             with contextlib.suppress(OSError, ValueError, KeyError):
                 path = folder / workflow.benchmark(stage).format(**run.axes())
-                taken.setdefault(_kind(stage, run), []).append(
+                taken.setdefault(kind_of(stage, run), []).append(
                     float(json.loads(path.read_text().splitlines()[-1])["s"])
                 )
     return {kind: statistics.median(values) for kind, values in taken.items() if values}

@@ -39,12 +39,23 @@ class Cost:
 
 
 def training_cost(run: RunSpec, gpus: int, threads: int) -> Cost:
-    """Training: each step embeds anchors, positives and a pool of negatives, forwards twice and backwards."""
+    """What a training asks for."""
+    batch, pool = _step_inputs(run)
+    memory = _memory(run, gpus, 2 * batch + pool, gradients=True)
+    return Cost(memory, _minutes(training_seconds(run, gpus, threads)))
+
+
+def evaluation_cost(run: RunSpec, options: EvaluationOptions, gpus: int, threads: int) -> Cost:
+    """What an evaluation asks for."""
+    memory = _memory(run, gpus, _images(run), gradients=False) + 1000
+    return Cost(memory, _minutes(evaluation_seconds(run, options, gpus, threads)))
+
+
+def training_seconds(run: RunSpec, gpus: int, threads: int) -> float:
+    """Estimate: each step embeds anchors, positives and a pool of negatives, forwards twice and backwards."""
     options = run.training
     images = training_images(run.dataset, run.dataset_options)
-    batch = min(options.batch_size, run.tuples)
-    pool = images if options.pool == "all" else options.pool
-    pool = min(pool, images, batch * run.negatives)
+    batch, pool = _step_inputs(run)
     step = 4 * _embedding(run, 2 * batch + pool, gpus, threads) + 3 * _similarities(
         run, batch, max(pool, run.negatives), gpus, threads
     )
@@ -52,17 +63,28 @@ def training_cost(run: RunSpec, gpus: int, threads: int) -> Cost:
     sample = min(HISTORY_SAMPLE, run.tuples)
     row = _embedding(run, 2 * sample + images, gpus, threads)
     row += _similarities(run, sample, images + run.negatives, gpus, threads)
-    seconds = options.steps * step + 2 * options.history_points * row
-    return Cost(_memory(run, gpus, 2 * batch + pool, gradients=True), _minutes(seconds))
+    return options.steps * step + 2 * options.history_points * row
 
 
-def evaluation_cost(run: RunSpec, options: EvaluationOptions, gpus: int, threads: int) -> Cost:
-    """Evaluation: everything is embedded once in float64, then every anchor is compared with every image."""
-    images = training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
+def evaluation_seconds(run: RunSpec, options: EvaluationOptions, gpus: int, threads: int) -> float:
+    """Estimate: everything is embedded once in float64, then every anchor is compared with every image."""
+    images = _images(run)
     anchors = run.tuples + (options.anchors_limit or images)
     seconds = 8 * _embedding(run, 3 * images, gpus, threads)
-    seconds += 20 * _similarities(run, anchors, images + run.negatives, gpus, threads)
-    return Cost(_memory(run, gpus, images, gradients=False) + 1000, _minutes(seconds))
+    return seconds + 20 * _similarities(run, anchors, images + run.negatives, gpus, threads)
+
+
+def _step_inputs(run: RunSpec) -> tuple[int, int]:
+    """Tuples and pool members of a step."""
+    images = training_images(run.dataset, run.dataset_options)
+    batch = min(run.training.batch_size, run.tuples)
+    pool = images if run.training.pool == "all" else run.training.pool
+    return batch, min(pool, images, batch * run.negatives)
+
+
+def _images(run: RunSpec) -> int:
+    """Of both splits."""
+    return training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
 
 
 def _embedding(run: RunSpec, inputs: int, gpus: int, threads: int) -> float:
@@ -88,7 +110,7 @@ def _speed(gpus: int, threads: int) -> float:
 
 def _memory(run: RunSpec, gpus: int, inputs: int, gradients: bool) -> int:
     shape = input_shape(run.dataset, run.dataset_options)
-    images = training_images(run.dataset, run.dataset_options) + held_out_images(run.dataset, run.dataset_options)
+    images = _images(run)
     data = images * math.prod(shape) * (1 if len(shape) == 3 else 4)
     embeddings = 12 * (images + inputs) * (run.dimension + 1)
     kept = KEPT_BYTES.get(run.encoder, KEPT_BYTES[LARGEST]) if gradients else KEPT_BYTES["mlp"]
