@@ -1,14 +1,17 @@
 # make report   environment, default grid, report      make test   the tests
 # make lint     style, types, workflow lint            make lock   resolve requirements.lock anew
+# make licences of all dependencies, needs no network  make audit  known vulnerabilities of them, needs a network
 
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 VENV := .venv
 READY := $(VENV)/.ready
 # The activated environment, as a user would have it: rules find `python` and `snakemake` on PATH.
-IN_ENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONDONTWRITEBYTECODE=1
+# Snakemake's own cache lies in this folder unless XDG_CACHE_HOME says otherwise, for homes that cannot be written.
+IN_ENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PYTHONDONTWRITEBYTECODE=1 \
+	XDG_CACHE_HOME="$${XDG_CACHE_HOME:-$(CURDIR)/.snakemake/cache}"
 
-.PHONY: environment report test lint format reference lock clean
+.PHONY: environment report test lint format reference licences audit lock clean
 
 environment: $(READY)
 
@@ -43,6 +46,16 @@ format: $(READY)
 reference: $(READY)
 	$(IN_ENV) python -m infonce reference
 	$(IN_ENV) python -m infonce.records.document
+
+licences: $(READY)
+	$(IN_ENV) python tools/licences.py
+
+# Not a test: it asks a database of vulnerabilities on the network, and its answer changes from day to day.
+audit:
+	@command -v pip-audit >/dev/null || { echo "make audit needs pip-audit (pipx install pip-audit) and a network" >&2; exit 1; }
+	@pip-audit --requirement requirements.lock --require-hashes --disable-pip || { status=$$?; \
+		echo "make audit: pip-audit found something, or could not reach its database, for which it needs a network" >&2; \
+		exit $$status; }
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra test pyproject.toml --output-file requirements.lock
