@@ -69,6 +69,20 @@ def test_a_larger_ball_and_a_longer_ascent_find_no_less():
         assert tiny.draws[i] == pytest.approx(1e-4 * norm, rel=1e-2)
 
 
+def test_value_and_standard_error_are_those_of_a_mean_over_the_draws():
+    """Losses (θ, θ) with θ in R: the supremum is R where the two signs agree, and 0 where they do not."""
+
+    def twice(module):
+        return torch.stack([module.theta[0], module.theta[0]])
+
+    estimate = rademacher_lower(Shift(1), twice, radius=2.0, seed=0, draws=400, steps=2)
+    assert set(np.round(estimate.draws, 9)) == {0.0, 2.0}
+    agree = (estimate.draws > 1).mean()
+    assert estimate.value == pytest.approx(2 * agree)
+    assert estimate.standard_error == pytest.approx(2 * math.sqrt(agree * (1 - agree) / 399))
+    assert abs(estimate.value - 1.0) < 4 * estimate.standard_error
+
+
 def test_the_same_seed_gives_the_same_bits():
     _, losses = tuples_of(4)
     encoder = build_encoder("linear", (4,), 3, "lift", {}, 0).double()
