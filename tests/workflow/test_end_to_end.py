@@ -1,4 +1,6 @@
+import json
 import shutil
+import zipfile
 
 import pyarrow.compute as pc
 import pytest
@@ -100,6 +102,35 @@ def test_an_unfinished_grid_is_reported_with_every_gap(grid):
     assert not grid.path(RUN).exists()
     page = grid.path("results", "report", "report.html").read_text()
     assert "7 runs of the 8" in page
+
+
+def test_snakemake_reports_the_finished_grid(finished, tmp_path):
+    archive = tmp_path / "grid.zip"
+    finished.run("--report", str(archive))
+    with zipfile.ZipFile(archive) as files:
+        page = files.read("grid/report.html").decode()
+        embedded = [name for name in files.namelist() if "/data/" in name]
+    results, categories = (_javascript(page, f"var {name} = ") for name in ("results", "categories"))
+    made = finished.path("results", "report")
+    figures = {file.relative_to(finished.folder).as_posix() for file in made.glob("figures/*/*.svg")}
+    tables = {file.relative_to(finished.folder).as_posix() for file in made.glob("tables/*.csv")}
+    # Aggregated figures, tables and the page, and nothing of a single run.
+    assert set(results) == figures | tables | {"results/report/report.html"}
+    assert len(embedded) == len(results)
+    listed = {
+        category: {file for group in groups.values() for file in group} for category, groups in categories.items()
+    }
+    assert listed == {"Report": {"results/report/report.html"}, "Figures": figures, "Tables": tables}
+    assert set(categories["Figures"]) == {file.parent.name for file in made.glob("figures/*/*.svg")}
+    for name, result in results.items():
+        assert len(result["caption"]) > 100, name
+        assert "{{" not in result["caption"], name
+        assert result["labels"], name
+    assert archive.stat().st_size < 3_000_000
+
+
+def _javascript(page, declaration):
+    return json.JSONDecoder().raw_decode(page, page.rindex(declaration) + len(declaration))[0]
 
 
 def test_one_run_by_its_path_and_again(workflow):

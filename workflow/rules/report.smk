@@ -31,6 +31,7 @@ rule report:
             f"{WORKFLOW.results}/report/report.html",
             caption="../report/page.rst",
             category="Report",
+            labels={"page": "the whole report"},
         ),
         figures=report(
             directory(f"{WORKFLOW.results}/report/figures"),
