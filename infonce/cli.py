@@ -42,11 +42,12 @@ def prepare(
     raw: Annotated[Path, typer.Option(help="folder of downloaded files")],
     output: Annotated[Path, typer.Option(help="manifest.json of the folder to make")],
     options: Annotated[str, typer.Option(help="options of the data set as JSON")] = "{}",
+    records: Annotated[list[Path] | None, typer.Argument(help="records of the downloads")] = None,
 ) -> None:
     """Bring a data set into the form that training reads."""
     from infonce.stages.prepare import run
 
-    run(dataset, options, raw, output.parent)
+    run(dataset, options, raw, output.parent, records or [])
 
 
 @app.command()

@@ -1,12 +1,17 @@
-"""Writing files so that nothing is lost: a temporary name beside the target, fsync, rename."""
+"""Writing files so that nothing is lost: a temporary name beside the target, fsync, rename; and times of files."""
 
 import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from infonce.errors import RecordError
+
+CLOCKS_DIFFER = 60  # seconds at most between the clocks of two machines that share a disk
 
 
 @contextlib.contextmanager
@@ -37,6 +42,40 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON under the name `path`, whole or not at all."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+@contextlib.contextmanager
+def none_in_the_future(inputs: Iterable[Path]) -> Iterator[None]:
+    """Files whose time lies in the future, because a clock was wrong, take the time of now: before the block and,
+    for a clock that is set back while it runs, behind it.
+
+    Snakemake would otherwise discard what a job made as older than its input. No file becomes newer than another that
+    way, so nothing is made anew for it. Raises RecordError before the block where the time of a file cannot be changed
+    and is later than clocks of machines differ.
+    """
+    inputs = list(inputs)
+    if unchanged := _set_back(inputs):
+        raise RecordError(
+            f"{unchanged[0]}: its time lies in the future, and it cannot be changed: a clock was wrong. Results of "
+            "this job would count as older than it; `touch` the file, or set the clock right"
+        )
+    yield
+    _set_back(inputs)
+
+
+def _set_back(paths: Iterable[Path]) -> list[Path]:
+    """Give files of the future the time of now; returns those that refuse."""
+    refused, now = [], time.time_ns()
+    for path in paths:
+        try:
+            if path.stat().st_mtime_ns > now:
+                os.utime(path, ns=(now, now))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            if path.stat().st_mtime_ns > now + CLOCKS_DIFFER * 10**9:
+                refused.append(path)
+    return refused
 
 
 def _umask() -> int:

@@ -10,12 +10,12 @@ from infonce.data.download import missing_members
 from infonce.data.prepared import MANIFEST, load
 from infonce.data.registry import dataset, prepared_name
 from infonce.errors import DataError, RecordError
+from infonce.files import CLOCKS_DIFFER
 from infonce.plan.workflow import Workflow
 from infonce.records.collect import FILES, collect
 
 READ = 200  # runs at most whose tables are read
 SHOWN = 3  # files at most that are named one by one
-CLOCKS_DIFFER = 120  # seconds that the clocks of two machines may differ
 
 
 def waiting_data(workflow: Workflow, folder: Path) -> Iterator[Finding]:

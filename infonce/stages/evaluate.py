@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from infonce.allocator import keep_freed_memory
-from infonce.data.prepared import check_matches, load
+from infonce.data.prepared import MANIFEST, check_matches, load
 from infonce.evaluation.measure import evaluate
+from infonce.files import none_in_the_future
 from infonce.records.collect import MEASURED
 from infonce.records.provenance import peak_memory_mib
 from infonce.records.tables import write_table
@@ -20,6 +21,11 @@ from infonce.spec.run import RunSpec
 
 def run(spec_json: str, data: Path, folder: Path, options_json: str, threads: int, device: str) -> None:
     """Measure the run whose training files lie in `folder` and write its tables there."""
+    with none_in_the_future([data / MANIFEST, *folder.glob("*.*")]):
+        _run(spec_json, data, folder, options_json, threads, device)
+
+
+def _run(spec_json: str, data: Path, folder: Path, options_json: str, threads: int, device: str) -> None:
     started = time.monotonic()
     keep_freed_memory()
     spec = validate_json(RunSpec, spec_json)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from infonce.cluster.queue import queue_or_reason
 from infonce.cluster.states import State, states
+from infonce.files import none_in_the_future
 from infonce.plan.workflow import Workflow
 from infonce.records.collect import collect
 from infonce.report import Tables, build, read_tables
@@ -14,9 +15,10 @@ def run(config_json: str, partial: bool) -> None:
     """Build the report from the joined tables or, if `partial`, from the runs that exist."""
     workflow = Workflow(parse_json(config_json))
     results = Path(workflow.results)
-    tables = _existing(workflow, results) if partial else read_tables(results)
-    requested = [spec.columns() for spec in workflow.runs.values()]
-    page = build(tables, results / "report", workflow.config.title, requested)
+    with none_in_the_future(results.glob("*.parquet")):
+        tables = _existing(workflow, results) if partial else read_tables(results)
+        requested = [spec.columns() for spec in workflow.runs.values()]
+        page = build(tables, results / "report", workflow.config.title, requested)
     print(f"The report: {page.resolve().as_uri()}")
 
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from infonce.allocator import keep_freed_memory
-from infonce.data.prepared import check_matches, load
+from infonce.data.prepared import MANIFEST, check_matches, load
+from infonce.files import none_in_the_future
 from infonce.records.provenance import provenance
 from infonce.records.tables import write_table
 from infonce.records.training import write_record
@@ -22,7 +23,7 @@ def run(spec_json: str, data: Path, output: Path, code: str, threads: int, devic
     keep_freed_memory()
     spec = validate_json(RunSpec, spec_json)
     # Until the last file is written: a job that Slurm started again must not mix its files with those of the first.
-    with only_job(state_file(output, spec.content_hash)):
+    with only_job(state_file(output, spec.content_hash)), none_in_the_future([data / MANIFEST]):
         _run(spec, data, output, code, threads, device)
 
 

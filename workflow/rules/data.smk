@@ -41,4 +41,4 @@ rule prepare:
         code=WORKFLOW.code("prepare"),
     shell:
         "python -m infonce prepare --dataset {params.dataset:q} --options {params.options:q}"
-        " --raw {params.raw:q} --output {output:q} > {log:q} 2>&1"
+        " --raw {params.raw:q} --output {output:q} {input:q} > {log:q} 2>&1"
