@@ -8,6 +8,7 @@ from torch import Tensor
 
 from infonce.data.inputs import TupleInputs
 from infonce.encoders.encoder import Encoder
+from infonce.progress import watched
 
 BLOCK = 1024
 
@@ -42,7 +43,8 @@ def embed_tuples(encoder: Encoder, inputs: TupleInputs, rows: Tensor) -> Embedde
 def embed(encoder: Encoder, make_inputs: Callable[[Tensor], Tensor], indices: Tensor) -> Tensor:
     """Unit rows (B, d) in float64 of the inputs that `make_inputs` gives for `indices` (B,)."""
     precision = next(encoder.parameters()).dtype
-    blocks = [encoder(make_inputs(block).to(precision)).double() for block in indices.split(BLOCK)]
+    batches = watched(indices.split(BLOCK), "embeddings", "batch")
+    blocks = [encoder(make_inputs(batch).to(precision)).double() for batch in batches]
     embedded = torch.cat(blocks)
     return embedded / embedded.norm(dim=1, keepdim=True)
 

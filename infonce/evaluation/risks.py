@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from infonce.data.inputs import TupleInputs
 from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
 from infonce.losses import LOSSES
+from infonce.progress import watched
 from infonce.theory.finite_k import FiniteRisks, finite_risks
-from infonce.theory.kernels import KernelStatistics, kernel_statistics
+from infonce.theory.kernels import ANCHOR_BLOCK, KernelStatistics, kernel_statistics
 
 SIMILARITIES_AT_ONCE = 2**24
 
@@ -28,8 +30,22 @@ def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: li
     """Kernel statistics and exact risks of every held-out anchor, its own image left out of the pool."""
     triple = (embedded.anchors, embedded.positives, embedded.pool)
     kernel = kernel_statistics(*triple, temperature, exclude=embedded.own)
-    risks = finite_risks(*triple, temperature, negatives, exclude=embedded.own)
+    risks = _risks_in_blocks(embedded, temperature, negatives)
     return HeldOut(temperature, embedded, kernel, risks)
+
+
+def _risks_in_blocks(embedded: EmbeddedTuples, temperature: float, negatives: list[int]) -> FiniteRisks:
+    """The risks of all anchors: most of the time of an evaluation, so that a bar is shown."""
+    blocks = range(0, len(embedded.anchors), ANCHOR_BLOCK)
+    parts = []
+    for start in watched(blocks, "risks", "block"):
+        rows = slice(start, start + ANCHOR_BLOCK)
+        anchors, positives, own = embedded.anchors[rows], embedded.positives[rows], embedded.own[rows]
+        parts.append(finite_risks(anchors, positives, embedded.pool, temperature, negatives, exclude=own))
+    columns = ("cross_entropy", "infonce_difference", "dcl_difference")
+    return FiniteRisks(
+        parts[0].negatives, *(np.concatenate([getattr(part, name) for part in parts], -1) for name in columns)
+    )
 
 
 def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> Tensor:
@@ -37,7 +53,7 @@ def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, tempe
     positive = (embedded.anchors * embedded.positives).sum(dim=1)
     block = max(1, SIMILARITIES_AT_ONCE // max(inputs.spec.negatives, len(embedded.pool)))
     parts = []
-    for start in range(0, len(positive), block):
+    for start in watched(range(0, len(positive), block), "losses", "block"):
         rows = slice(start, start + block)
         parts.append(LOSSES[loss](positive[rows], negative_similarities(embedded, inputs, rows), temperature))
     return torch.cat(parts)
