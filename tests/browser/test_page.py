@@ -131,6 +131,21 @@ def test_nothing_overlaps_or_leaves_the_page(browser: Any, built: Built, width: 
     page.context.close()
 
 
+def test_a_caption_is_whole_on_a_phone_and_stays_while_its_table_scrolls(browser: Any, built: Built) -> None:
+    opened = Opened(browser, built, viewport={"width": 400, "height": 800})
+    page = opened.open()
+    sides = """() => [...document.querySelectorAll("caption span")].map(text => {
+        const place = text.closest(".scroll");
+        place.scrollLeft = 200;
+        const box = text.getBoundingClientRect();
+        return [place.scrollWidth > place.clientWidth + 200, box.left, box.right];
+    })"""
+    scrolled = [(left, right) for moves, left, right in page.evaluate(sides) if moves]
+    assert len(scrolled) > 3
+    assert all(left >= 0 and right <= 400 for left, right in scrolled), scrolled
+    page.context.close()
+
+
 def test_dark_and_light_follow_the_system_and_the_button(browser: Any, built: Built) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     opened = Opened(browser, built, color_scheme="dark")
