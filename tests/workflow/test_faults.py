@@ -1,5 +1,7 @@
 """What breaks in practice, on the real workflow: kills, full disks, odd paths, cut and foreign files."""
 
+import contextlib
+import csv
 import os
 import random
 import shutil
@@ -7,11 +9,12 @@ import signal
 import subprocess
 import time
 
+import pyarrow.parquet as pq
 import pytest
 
 from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
-from tests.workflow.conftest import Workflow, workflow_environment
+from tests.workflow.conftest import ROOT, Workflow, workflow_environment
 
 pytestmark = pytest.mark.workflow
 
@@ -101,6 +104,42 @@ def test_cut_weights_are_refused_and_remade(copy):
     assert weights.read_bytes() == whole
 
 
+def test_results_of_an_older_schema_are_refused_and_remade_by_the_command_that_is_named(copy, tiny):
+    for path in copy.path("results", "runs").rglob("*.parquet"):
+        times, table = path.stat(), pq.read_table(path)
+        metadata = {**table.schema.metadata, b"schema_version": b"1"}
+        del metadata[b"rows_sha256"]
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    copy.path("results", "runs.parquet").unlink()
+    done = copy.run(check=False)
+    assert done.returncode == 1
+    said = done.stdout + done.stderr
+    assert "schema version 1" in said
+    assert "run.parquet" in said
+    assert "--forcerun train" in said
+    copy.run("--forcerun", "train")
+    expected, found = numbers(tiny), numbers(copy)
+    assert all(found[name].equals(expected[name]) for name in SCHEMAS)
+
+
+def test_strays_and_removed_runs_are_listed_and_leave_the_report(copy):
+    """A folder that somebody copied, and the runs of a temperature that was taken out."""
+    runs = copy.path("results", "runs")
+    removed = next(path.parent for path in runs.rglob("run.parquet") if "tau0.2" in str(path))
+    stray = removed.with_name(f"{removed.name}-old")
+    shutil.copytree(removed, stray)
+    copy.configure(**TINY | {"temperatures": [1]})
+    copy.run()
+    log = copy.path("results", "logs", "collect.log").read_text()
+    assert [str(path.relative_to(copy.folder)) in log for path in (removed, stray)] == [True, True]
+    assert (removed / "run.parquet").exists()
+    assert read_table(copy.path("results", "runs.parquet"), "runs")["temperature"].to_pylist() == [1.0]
+    for table in copy.path("results", "report", "tables").glob("*.csv"):
+        rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+        assert {row["temperature"] for row in rows if "temperature" in row} <= {"1", "1.0"}, table
+
+
 def test_a_removed_data_folder_is_made_again(copy):
     shutil.rmtree(copy.path("data"))
     shutil.rmtree(copy.path("results", "runs"))
@@ -130,6 +169,30 @@ def test_a_home_that_cannot_be_written_no_display_and_a_private_umask(tmp_path):
     assert workflow.path("results", "runs.parquet").stat().st_mode & 0o077 == 0
 
 
+def test_make_keeps_snakemakes_cache_where_it_can_be_written(tmp_path):
+    """`make report` with a home that cannot be written; the workflow in its folder is one line."""
+    (tmp_path / "Snakefile").write_text("rule all:\n    shell: 'true'\n")
+    environment = workflow_environment() | {"HOME": "/proc/1/nowhere"}
+    environment.pop("XDG_CACHE_HOME", None)
+    command = ["make", "-f", str(ROOT / "Makefile"), "report", "READY=", "CORES=1"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / ".snakemake" / "cache" / "snakemake").is_dir()
+
+
+def test_results_that_cannot_be_written_are_told(tmp_path):
+    with small_disk(tmp_path / "disk") as disk:
+        (disk / "results").mkdir()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        workflow = Workflow(tmp_path)
+        workflow.configure(**TINY | {"results_folder": str(disk / "results")})
+        done = workflow.run(check=False)
+        assert done.returncode == 1
+        assert "Read-only file system" in done.stdout + done.stderr
+        assert str(disk / "results") in done.stdout + done.stderr
+        assert not workflow.path("data", "prepared").exists() or not list(workflow.folder.rglob("*.part"))
+
+
 def test_a_second_snakemake_on_the_folder_is_told(tmp_path):
     workflow = Workflow(tmp_path)
     workflow.configure(**TINY | {"training": {"steps": 4000, "batch_size": 128}})
@@ -150,12 +213,7 @@ def test_a_second_snakemake_on_the_folder_is_told(tmp_path):
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(tiny, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("needs the right to mount a small tmpfs")
-    try:
+    with small_disk(tmp_path / "disk") as disk:
         workflow = Workflow(tmp_path)
         workflow.configure(**TINY | {"results_folder": str(disk / "results")})
         done = workflow.run(check=False)
@@ -167,5 +225,16 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tiny, tmp_path):
         workflow.run()
         found = without_provenance(read_table(disk / "results" / "runs.parquet", "runs"), "runs")
         assert found.equals(numbers(tiny)["runs"])
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    """A disk of 400 kB."""
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small tmpfs")
+    try:
+        yield folder
     finally:
-        subprocess.run(["umount", "-l", str(disk)], check=False)
+        subprocess.run(["umount", "-l", str(folder)], check=False)
