@@ -1,5 +1,6 @@
 """What the profile says of this site, and what the jobs of a grid will ask it for."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,7 @@ def sbatch_options(request: Request, site: Site) -> list[str]:
         "qos": "--qos",
     }
     options += [f"{option}={resources[key]}" for key, option in named.items() if resources.get(key)]
+    options += shlex.split(" ".join(shlex.split(resources.get("slurm_extra", ""))))  # a quoted text in YAML's quotes
     gpus = request.gpus
     if "gres" in gpus:
         return [*options, f"--gres={gpus['gres']}"]

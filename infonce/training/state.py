@@ -86,7 +86,8 @@ class StateKeeper:
         self.path, self.spec_hash, self.identity = path, spec_hash, dict(identity)
         self.notes: list[str] = []
         self._longest_pause, self._last, self._seconds_of_a_write = 60 * minutes, time.monotonic(), 0.0
-        self._asked, self._ending = False, False
+        self._asked: signal.Signals | None = None
+        self._ending = False
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> "StateKeeper":
@@ -130,7 +131,9 @@ class StateKeeper:
             return
         ending, began = self._ending, time.monotonic()
         if ending or self._asked or began - self._last >= self._pause():
-            self._asked = False
+            if self._asked and not ending:
+                log.warning("warned by %s; the state is kept", self._asked.name)
+            self._asked = None
             self._write(self.path, state())
             self._last = time.monotonic()
             self._seconds_of_a_write = self._last - began
@@ -166,7 +169,7 @@ class StateKeeper:
         return state
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
+        self._asked = signal.Signals(number)
         self._ending = self._ending or number == signal.SIGTERM
 
     def _say(self, note: str) -> None:

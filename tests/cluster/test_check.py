@@ -72,6 +72,13 @@ def test_options_of_each_form(site, tmp_path, resources, option):
     assert sbatch_options(evaluate, site)[-1] == "--account=mine"
 
 
+def test_further_options_are_tried_too(site, tmp_path):
+    train, _ = requests(read_workflow(site, grid(tmp_path)))
+    assert sbatch_options(train, site)[-1] == "--signal=URG@120"
+    site = type(site)(site.path, None, {"slurm_extra": "'--signal=URG@120 --nice=5'"}, {}, {})
+    assert sbatch_options(train, site)[-2:] == ["--signal=URG@120", "--nice=5"]
+
+
 def test_a_profile_of_another_executor_is_refused(tmp_path):
     (tmp_path / "profile.yaml").write_text("executor: local\n")
     with pytest.raises(ConfigError, match="this check is for executor: slurm"):

@@ -29,7 +29,7 @@ GPUS = 6
 MEMORY_MIB = 64_000  # more than the machine has; nothing enforces it
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "munged", "mungekey")
-DAEMONS = ("slurmd", "slurmctld", "munged")  # in the order in which they stop
+DAEMONS = ("slurmd", "slurmctld", "slurmdbd", "mariadbd", "munged")  # in the order in which they stop
 
 SLURM_CONF = """\
 ClusterName=infonce
@@ -47,7 +47,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
@@ -70,7 +70,7 @@ PartitionName=gpu Nodes=localhost MaxTime=1-0 State=UP
 
 def lacking() -> str | None:
     """Why no cluster can be started here, or None."""
-    missing = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
+    missing = [name for name in PROGRAMS if shutil.which(name, path=search_path()) is None]
     if missing:
         return f"no {', '.join(missing)}: apt-get install slurmctld slurmd slurm-client munge"
     if os.geteuid() != 0:
@@ -103,8 +103,7 @@ def up() -> None:
     run("mungekey", "--create", f"--keyfile={FOLDER}/munge.key")
     start_munged()
     start_controller()
-    _start("slurmd", "slurmd", "-N", "localhost")
-    _wait_for("the node to be idle", lambda: _state() == "idle")
+    start_node()
 
 
 def down() -> None:
@@ -114,13 +113,13 @@ def down() -> None:
     if _pid("slurmctld"):
         subprocess.run(["timeout", "10", "scancel", "--user=root"], capture_output=True, check=False)
         with contextlib.suppress(TimeoutError):
-            _wait_for("jobs to end", lambda: not _output("squeue", "--noheader"), seconds=15)
+            wait_for("jobs to end", lambda: not _output("squeue", "--noheader"), seconds=15)
     for daemon in DAEMONS:
         stop(daemon)
     for process in _stray_steps():
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    for file in ("slurm.conf", "gres.conf"):
+    for file in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
         if _ours(file):
             (SETTINGS / file).unlink()
     shutil.rmtree(FOLDER)
@@ -130,14 +129,32 @@ def start_munged() -> None:
     """Start the daemon that signs messages; it listens on a socket file only."""
     files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
     options = [f"--{option}={FOLDER}/{_munge_file(name)}" for option, name in files.items()]
-    _start("munged", "munged", "--force", *options)
-    _wait_for("munge's socket", (FOLDER / "munge.socket").exists)
+    start("munged", "--force", *options)
+    wait_for("munge's socket", (FOLDER / "munge.socket").exists)
 
 
 def start_controller() -> None:
     """Start the controller, or start it again with the jobs that it knew."""
-    _start("slurmctld", "slurmctld")
-    _wait_for("the controller", lambda: "UP" in _output("scontrol", "ping"))
+    start("slurmctld")
+    wait_for("the controller", lambda: "UP" in _output("scontrol", "ping"))
+
+
+def start_node() -> None:
+    """Start the node's daemon; a node that failed takes jobs again."""
+    start("slurmd", "-N", "localhost")
+    if _state().startswith("down"):
+        run("scontrol", "update", "nodename=localhost", "state=resume")
+    wait_for("the node to be idle", lambda: _state() == "idle")
+
+
+def fail_node(programs_too: bool) -> None:
+    """Let the node be lost without a word: with all that ran on it, or only out of Slurm's sight."""
+    left = [psutil.Process(pid) for pid in [_pid("slurmd")] if pid]
+    left += [process for process in _stray_steps() if programs_too or process.name() == "slurmstepd"]
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    run("scontrol", "update", "nodename=localhost", "state=down", "reason=test")
 
 
 def stop(daemon: str) -> None:
@@ -161,7 +178,7 @@ def processes() -> list[psutil.Process]:
 
 
 def _write_settings() -> None:
-    ports = _free_ports(2)
+    ports = free_ports(2)
     slurm = SLURM_CONF.format(
         folder=FOLDER, controller_port=ports[0], node_port=ports[1], cpus=CPUS, memory=MEMORY_MIB, gpus=GPUS
     )
@@ -180,15 +197,18 @@ def _munge_file(name: str) -> str:
     return "munged.pid" if name == "pid" else f"munge.{name}"
 
 
-def _start(name: str, *command: str) -> None:
+def start(name: str, *options: str, **environment: str) -> None:
     """Start a daemon in a session of its own; it goes to the background when it is ready."""
     with (FOLDER / f"{name}.start").open("w") as log:
         result = subprocess.run(
-            ["timeout", "20", "setsid", *command], stdout=log, stderr=log, env={**os.environ, "PATH": _path()}
+            ["timeout", "20", "setsid", name, *options],
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PATH": search_path(), **environment},
         )
     if result.returncode:
         raise RuntimeError(f"{name} did not start:\n{(FOLDER / f'{name}.start').read_text()}")
-    _wait_for(f"the process of {name}", lambda: _pid(name) is not None)
+    wait_for(f"the process of {name}", lambda: _pid(name) is not None)
 
 
 def _pid(name: str) -> int | None:
@@ -222,15 +242,16 @@ def _output(*command: str) -> str:
 
 def run(*command: str) -> None:
     """A command of Slurm or munge, which must succeed."""
-    subprocess.run(["timeout", "20", *command], check=True, env={**os.environ, "PATH": _path()})
+    subprocess.run(["timeout", "20", *command], check=True, env={**os.environ, "PATH": search_path()})
 
 
-def _path() -> str:
+def search_path() -> str:
     """The search path with the folders of daemons, which a user's path may lack."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports on which nothing listens now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -238,7 +259,8 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _wait_for(what: str, condition, seconds: float = 30) -> None:
+def wait_for(what: str, condition, seconds: float = 30) -> None:
+    """Wait until a condition holds; TimeoutError with the daemons' logs if it does not."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

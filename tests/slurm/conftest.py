@@ -1,10 +1,10 @@
 """Copies of the checkout in temporary folders, and a real cluster for `snakemake --profile slurm`."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -35,6 +35,8 @@ SMALL: dict[str, Any] = {
     "training": {"steps": 10, "batch_size": 64, "history_points": 2, "device": "cpu"},
     "resources": {"train": {"gpus": 1}},
 }
+# One whose training a fault can meet.
+ONE_LONG_RUN: dict[str, Any] = {"negatives": [4], "training": SMALL["training"] | {"steps": 8000}}
 QUICK = (
     *("--slurm-init-seconds-before-status-checks", "2"),
     *("--max-jobs-per-timespan", "100/1s"),
@@ -63,8 +65,13 @@ class Job:
 
     @property
     def minutes(self) -> int:
-        hours, minutes, _ = (int(part) for part in self.fields["TimeLimit"].split(":"))
-        return 60 * hours + minutes
+        """The time that it has."""
+        return _whole_minutes(self.fields["TimeLimit"])
+
+    @property
+    def run_minutes(self) -> int:
+        """The time that it has used."""
+        return _whole_minutes(self.fields["RunTime"])
 
 
 @dataclass(frozen=True)
@@ -145,20 +152,29 @@ class Checkout:
             found.append(Job(row["JobId"], row["JobState"], rule, wildcards, row))
         return found
 
-    def training(self) -> psutil.Process | None:
-        """The process of a training that is ready for Slurm's SIGTERM, if there is one."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, FileNotFoundError):
-                words = process.cmdline()
-                if words[1:4] == ["-m", "infonce", "train"] and process.cwd() == str(self.folder):
-                    return process if catches(process, signal.SIGTERM) else None
-        return None
+    def states(self) -> list[Path]:
+        """The states that trainings have kept."""
+        return list(self.folder.glob("results/runs/**/.training-*.state"))
+
+    def record(self) -> dict[str, Any]:
+        """How the only training went, once it has ended."""
+        (path,) = self.folder.glob("results/runs/**/training.json")
+        return json.loads(path.read_text())
+
+    def weights(self) -> bytes:
+        """The file of the only run's weights."""
+        (path,) = self.folder.glob("results/runs/**/weights.safetensors")
+        return path.read_bytes()
+
+    def attempts(self) -> str:
+        """What every attempt of the only training said."""
+        (path,) = self.folder.glob("results/logs/train/**/*.log.attempts")
+        return path.read_text()
 
 
-def catches(process: psutil.Process, number: signal.Signals) -> bool:
-    """Whether a process has a handler of its own for a signal."""
-    mask = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())
-    return mask is not None and bool(int(mask.group(1), 16) >> (number - 1) & 1)
+def _whole_minutes(text: str) -> int:
+    hours, minutes, _ = (int(part) for part in text.split(":"))
+    return 60 * hours + minutes
 
 
 def wait_for(what: str, found: Callable[[], Any], seconds: float = 60) -> Any:
@@ -168,6 +184,14 @@ def wait_for(what: str, found: Callable[[], Any], seconds: float = 60) -> Any:
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
         time.sleep(0.2)
     return answer
+
+
+def change_profile(folder: Path, old: str, new: str) -> None:
+    """Edit a copy of the profile as its reader would."""
+    profile = folder / "slurm" / "profile.yaml"
+    text = profile.read_text()
+    assert old in text
+    profile.write_text(text.replace(old, new))
 
 
 def _output(*command: str) -> str:

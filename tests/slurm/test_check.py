@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.slurm.conftest import change_profile
+
 pytestmark = pytest.mark.slurm
 
 
@@ -18,13 +20,6 @@ def lines(checkout, *options: str, check: bool = True) -> dict[str, tuple[str, s
     return {name: (verdict, text) for verdict, name, text in re.findall(r"^(well|WRONG) +(.*?): (.*)$", output, re.M)}
 
 
-def change_profile(checkout, old: str, new: str) -> None:
-    profile = checkout.folder / "slurm" / "profile.yaml"
-    text = profile.read_text()
-    assert old in text
-    profile.write_text(text.replace(old, new))
-
-
 def test_all_is_well_on_a_cluster_that_has_what_the_grid_needs(checkout):
     found = lines(checkout, "--submit")
     assert {verdict for verdict, _ in found.values()} == {"well"}
@@ -35,8 +30,8 @@ def test_all_is_well_on_a_cluster_that_has_what_the_grid_needs(checkout):
 
 
 def test_what_is_wrong_says_what_to_set(checkout):
-    change_profile(checkout, "slurm-status-command: squeue", "slurm-status-command: sacct")
-    change_profile(checkout, "  # evaluate: {slurm_partition: gpu}", "  evaluate: {slurm_partition: fast}")
+    change_profile(checkout.folder, "slurm-status-command: squeue", "slurm-status-command: sacct")
+    change_profile(checkout.folder, "  # evaluate: {slurm_partition: gpu}", "  evaluate: {slurm_partition: fast}")
     checkout.configure(resources={"train": {"gpus": 7}})
     found = lines(checkout, check=False)
     assert found["accounting"][0] == "WRONG"

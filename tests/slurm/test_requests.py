@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slurm.conftest import change_profile
+
 pytestmark = pytest.mark.slurm
 
 # Keeps the line of each submission, lets the real sbatch judge it, and submits nothing.
@@ -30,8 +32,8 @@ FORMS = {
 def checkouts(clone):
     """A checkout for each form, in which Snakemake has tried to submit the trainings; all of them at once."""
     made = {form: clone(f"request-{form}") for form in FORMS}
-    change_profile(made["gres"].folder, lambda text: text.replace("{gpu_request: gpu}", "{gpu_request: gres}"))
-    change_profile(made["gpu_model"].folder, site_block_in_use)
+    change_profile(made["gres"].folder, "{gpu_request: gpu}", "{gpu_request: gres}")
+    use_site_block(made["gpu_model"].folder)
     started = []
     for form, checkout in made.items():
         checkout.configure(**FORMS[form])
@@ -46,18 +48,13 @@ def checkouts(clone):
     return made
 
 
-def change_profile(folder: Path, change) -> None:
+def use_site_block(folder: Path) -> None:
+    """Take in every commented line of the profile's site block, but the account, which needs accounting."""
     profile = folder / "slurm" / "profile.yaml"
-    before = profile.read_text()
-    profile.write_text(change(before))
-    assert profile.read_text() != before
-
-
-def site_block_in_use(text: str) -> str:
-    """The profile with every commented line of its site block taken in, but the account, which needs accounting."""
+    text = profile.read_text()
     text = re.sub(r"^  # (slurm_partition|constraint|train|evaluate)", r"  \1", text, flags=re.MULTILINE)
     assert text.count("slurm_partition: ") == 3
-    return text.replace("{gpu_request: gpu}", MODEL, 1)
+    profile.write_text(text.replace("{gpu_request: gpu}", MODEL, 1))
 
 
 def lines(checkout) -> list[list[str]]:
@@ -81,6 +78,7 @@ def expected(checkout, partition: str, *gpu: str, constraint: tuple[str, ...] = 
         *("--parsable", "--job-name", "infonce_{id}", "--output", str(log), "--export=ALL"),
         *("--comment", f"rule_train_wildcards_{wildcards}"),
         *("-p", partition, "-t", "10", *constraint, "--mem", str(memory), "--requeue", *alone, "--cpus-per-task=1"),
+        "--signal=URG@120",
         *("-D", str(checkout.folder), *gpu),
     ]
 

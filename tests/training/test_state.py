@@ -95,11 +95,12 @@ def test_batch_statistics_resume_too(photographs, make_spec, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("warning", [signal.SIGURG, signal.SIGUSR1])
-def test_a_warning_keeps_a_state_and_goes_on(warning, digits, make_spec, tmp_path, monkeypatch):
+def test_a_warning_keeps_a_state_and_goes_on(warning, digits, make_spec, tmp_path, monkeypatch, caplog):
     stop_after(monkeypatch, 5, warning)
     result = train(make_spec(), digits, "cpu", progress=False, state_path=tmp_path / "state")
     assert result.status == "ok" and result.steps == 12
     assert decode((tmp_path / "state").read_bytes()).facts["step"] == 5
+    assert f"warned by {warning.name}; the state is kept" in caplog.text
 
 
 def test_a_warning_does_not_make_it_forget_that_it_was_to_end(digits, make_spec, tmp_path, monkeypatch):

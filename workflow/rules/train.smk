@@ -22,7 +22,8 @@ rule train:
         code=WORKFLOW.training_code,
         # Snakemake removes a log when it tries a job again; this file keeps every attempt.
         attempts=f"{WORKFLOW.log('train')}.attempts",
+    # A shell that died at SIGTERM would take the training with it, which has its state to keep first.
     shell:
-        "trap 'cp {params.attempts:q} {log:q}' EXIT;"
+        "trap 'cp {params.attempts:q} {log:q}' EXIT; trap : TERM;"
         " python -m infonce train --spec {params.spec:q} --data {input.data:q} --weights {output.weights:q}"
         " --code {params.code} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"
