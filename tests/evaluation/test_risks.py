@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from infonce.evaluation.displacement import displacement
-from infonce.evaluation.embedding import embed_tuples
+from infonce.evaluation.embedding import EmbeddedTuples, embed_tuples
 from infonce.evaluation.risks import measure_held_out, tuple_losses
+from infonce.theory.finite_k import finite_risks
+from infonce.theory.kernels import ANCHOR_BLOCK
 
 
 @torch.no_grad()
@@ -66,3 +68,20 @@ def test_displacement_of_an_encoder_from_itself_and_against_a_naive_loop(encoder
             difference = embed_one(encoder, training.pool_inputs, image) - embed_one(other, training.pool_inputs, image)
             assert moved.negatives[row, place].item() == pytest.approx(float(difference.norm()), abs=1e-12)
     assert np.all(moved.anchors.numpy() > 0)
+
+
+def test_risks_in_blocks_are_those_of_all_anchors_at_once():
+    """Blocks serve the progress bar; they change no bit."""
+    generator = torch.Generator().manual_seed(5)
+    count = 2 * ANCHOR_BLOCK + 3
+    anchors, positives, pool = (
+        torch.nn.functional.normalize(torch.randn(rows, 8, dtype=torch.float64, generator=generator), dim=1)
+        for rows in (count, count, 300)
+    )
+    own = torch.randint(-1, 300, (count,), generator=generator)
+    embedded = EmbeddedTuples(torch.arange(count), anchors, positives, pool, torch.arange(300), own)
+    found = measure_held_out(embedded, 0.3, [1, 8]).risks
+    expected = finite_risks(anchors, positives, pool, 0.3, [1, 8], exclude=own)
+    assert found.negatives == expected.negatives
+    for name in ("cross_entropy", "infonce_difference", "dcl_difference"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
