@@ -22,8 +22,9 @@ GRID = {"positives": ["augment"], "negatives": [4], "temperatures": [0.5, 1], "s
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A folder with a grid of two runs, prepared and done."""
+def place(tmp_path, monkeypatch):
+    """A folder with a grid of two runs, prepared and done, and the environment activated."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / "config").mkdir()
     values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | GRID
     (tmp_path / "config" / "config.yaml").write_text(yaml.safe_dump(values))
