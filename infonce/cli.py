@@ -42,12 +42,15 @@ def prepare(
     raw: Annotated[Path, typer.Option(help="folder of downloaded files")],
     output: Annotated[Path, typer.Option(help="manifest.json of the folder to make")],
     options: Annotated[str, typer.Option(help="options of the data set as JSON")] = "{}",
+    code: Annotated[
+        str | None, typer.Option(help="digest of the preparing code; what other code made is remade")
+    ] = None,
     records: Annotated[list[Path] | None, typer.Argument(help="records of the downloads")] = None,
 ) -> None:
     """Bring a data set into the form that training reads."""
     from infonce.stages.prepare import run
 
-    run(dataset, options, raw, output.parent, records or [])
+    run(dataset, options, raw, output.parent, records or [], code)
 
 
 @app.command()

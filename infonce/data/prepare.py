@@ -28,42 +28,53 @@ from infonce.spec.run import DatasetOptions
 Sources = tuple[Source, Source, dict[str, Any]]
 
 
-def prepare(name: str, options: DatasetOptions, raw_folder: Path, out_folder: Path, progress: bool = True) -> Prepared:
+def prepare(
+    name: str,
+    options: DatasetOptions,
+    raw_folder: Path,
+    out_folder: Path,
+    progress: bool = True,
+    code: str | None = None,
+) -> Prepared:
     """Prepare a data set into `out_folder`, and open it.
 
-    A folder that is complete and was prepared from the same options is used as it is: nothing is written,
-    so it may be read-only. `raw_folder` holds the files that `infonce.data.download.fetch` puts there;
-    `digits` and `sphere` need none. Raises ConfigError for options that do not fit, DataError for raw files
-    that are not as they should be, naming the file.
+    A folder that is complete and was prepared from the same options, and by the code with the digest `code` if that
+    is given, is used as it is: nothing is written, so it may be read-only. `raw_folder` holds the files that
+    `infonce.data.download.fetch` puts there; `digits` and `sphere` need none. Raises ConfigError for options that do
+    not fit, DataError for raw files that are not as they should be, naming the file.
     """
     check_options(name, options)
     out_folder = Path(out_folder)
-    present = _present(name, options, out_folder)
+    present = _present(name, options, out_folder, code)
     if present is not None:
         return present
     try:
         out_folder.parent.mkdir(parents=True, exist_ok=True)
         with alone(out_folder.parent / f".{out_folder.name}.lock"):
             # Another workflow may have prepared it while this one waited.
-            return _present(name, options, out_folder) or _prepared_anew(
-                name, options, raw_folder, out_folder, progress
+            return _present(name, options, out_folder, code) or _prepared_anew(
+                name, options, raw_folder, out_folder, progress, code
             )
     except OSError as error:
         raise DataError(f"{out_folder} cannot be written ({error})") from error
 
 
-def _present(name: str, options: DatasetOptions, folder: Path) -> Prepared | None:
-    """The prepared data set in `folder`, if it is whole and was prepared from the same options."""
+def _present(name: str, options: DatasetOptions, folder: Path, code: str | None) -> Prepared | None:
+    """The prepared data set in `folder`, if it is whole and was prepared from the same options by the same code."""
     if not is_complete(folder):
         return None
     found = load(folder)
+    if code is not None and found.manifest.get("code") != code:
+        return None
     return found if (found.name, found.manifest["options"]) == (name, relevant_options(name, options)) else None
 
 
-def _prepared_anew(name: str, options: DatasetOptions, raw: Path, folder: Path, progress: bool) -> Prepared:
+def _prepared_anew(
+    name: str, options: DatasetOptions, raw: Path, folder: Path, progress: bool, code: str | None
+) -> Prepared:
     train, held_out, source = _SPECIAL.get(name, _downloaded)(name, options, Path(raw), progress)
     classes = class_names(name, options)
-    prepared = write(folder, name, classes, train, held_out, source, relevant_options(name, options))
+    prepared = write(folder, name, classes, train, held_out, source, relevant_options(name, options), code)
     check_matches(prepared, name, options)
     return prepared
 

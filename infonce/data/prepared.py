@@ -87,8 +87,12 @@ def write(
     held_out: Source,
     source: dict[str, Any],
     options: dict[str, Any],
+    code: str | None = None,
 ) -> Prepared:
-    """Write a prepared data set, everything or nothing, and return it as `load` does."""
+    """Write a prepared data set, everything or nothing, and return it as `load` does.
+
+    `code` is the digest of the code that prepared it, where that is known.
+    """
     with replacing_folder(folder) as staging:
         mean, std = _write_split(staging, "train", train)
         _write_split(staging, "held_out", held_out)
@@ -99,6 +103,7 @@ def write(
             "classes": list(classes),
             "options": options,
             "source": source,
+            "code": code,
             "arrays": arrays,
             "mean": mean,
             "std": std,

@@ -75,3 +75,15 @@ def test_sphere_points_do_not_depend_on_how_many_there_are(sphere, sphere_option
     few = sphere_options.model_copy(update={"points": 10})
     small = prepare("sphere", few, tmp_path, tmp_path / "small", progress=False)
     np.testing.assert_array_equal(small.train.images, sphere.train.images[:10])
+
+
+def test_what_the_same_code_prepared_stays_and_what_other_code_prepared_is_made_anew(tmp_path):
+    def made_by(code):
+        prepared = prepare("digits", DatasetOptions(train_limit=50), tmp_path, tmp_path / "out", False, code)
+        return prepared.digest, (tmp_path / "out" / "manifest.json").stat().st_ino
+
+    first, again, by_hand = made_by("aaaa"), made_by("aaaa"), made_by(None)
+    assert first == again == by_hand
+    other = made_by("bbbb")
+    assert other[0] == first[0]
+    assert other[1] != first[1]

@@ -102,6 +102,7 @@ def test_the_tuple_sensitivity_by_hand():
     np.testing.assert_allclose(got, [2 * 1 + 2 + 3])
     assert generalisation.tight_rademacher(10, 1, 0.1, 1, 0.0, [0.0], 1.0) == 0
     assert math.isfinite(generalisation.tight_rademacher(10, 1, 1e-3, 1, 1e200, [700.0], 1e100))
+    assert generalisation.tight_rademacher(10, 1, 0.5, 1, 1.0, [-math.inf], 1.0) == 0  # nothing depends on θ
 
 
 def test_the_dyadic_grid():

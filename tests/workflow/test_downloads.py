@@ -75,6 +75,10 @@ def listing(folder):
     }
 
 
+def inodes(folder):
+    return {str(path.relative_to(folder)): path.stat().st_ino for path in folder.rglob("*") if path.is_file()}
+
+
 def test_from_download_to_report_through_faults_and_then_without_a_network(served, server):
     cifar, stl = "cifar-10-binary.tar.gz", "stl10_binary.tar.gz"
     server.faults = {cifar: [status(503), status(503)], stl: [cut_at(0.5)]}
@@ -119,6 +123,20 @@ def test_a_page_in_place_of_an_archive_is_refused_and_the_rerun_completes(served
     server.faults = {}
     served.run("data")
     assert len(list(raw.rglob("*.bin"))) == 6
+
+
+def test_a_workflow_that_prepares_after_another_leaves_its_data_in_place(served, server):
+    """It was planned before the other had prepared them, so its own job still comes."""
+    other = Workflow(served.folder.parent / "later", served.root)
+    other.folder.mkdir()
+    data = served.path("shared")
+    for workflow in (served, other):
+        workflow.configure(**GRID | {"slices": [], "data_folder": str(data)})
+    served.run("data")
+    before = inodes(data / "prepared")
+    done = other.run("data", "--forcerun", "prepare")
+    assert "rule prepare" in done.stderr
+    assert inodes(data / "prepared") == before  # Snakemake touches the manifest; nothing is written or removed
 
 
 def test_two_workflows_that_start_cold_download_once(served, server):

@@ -23,7 +23,8 @@ rule prepare:
         # Ancient: a complete prepared folder is used as it is, without a download or a write.
         ancient(WORKFLOW.raw_record),
     output:
-        f"{WORKFLOW.data}/prepared/{{prepared}}/manifest.json",
+        # Update: Snakemake does not remove it first, as another workflow on the same data may be training from it.
+        update(f"{WORKFLOW.data}/prepared/{{prepared}}/manifest.json"),
     log:
         f"{WORKFLOW.results}/logs/prepare/{{prepared}}.log",
     benchmark:
@@ -41,4 +42,4 @@ rule prepare:
         code=WORKFLOW.code("prepare"),
     shell:
         "python -m infonce prepare --dataset {params.dataset:q} --options {params.options:q}"
-        " --raw {params.raw:q} --output {output:q} {input:q} > {log:q} 2>&1"
+        " --raw {params.raw:q} --output {output:q} --code {params.code} {input:q} > {log:q} 2>&1"
