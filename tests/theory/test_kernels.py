@@ -100,6 +100,14 @@ def test_the_influence_is_the_derivative_in_the_weight_of_a_pool_member():
         assert slope == pytest.approx(kernel_statistics(a, p, b, 0.4).pool_influence[member], rel=2e-3, abs=1e-3)
 
 
+def test_the_standard_error_adds_the_influences_of_one_image_before_it_squares_them():
+    values, influence, own = np.array([1.0, 4.0, 2.0]), np.array([0.5, -1.0, 3.0, 0.25]), np.array([0, 2, -1])
+    of_anchor = [(value - 7 / 3) / math.sqrt(3 * 2) for value in values]
+    images = [of_anchor[2]]  # the anchor whose image is no member, then the members, two of them also anchors
+    images += [x / 4 + (of_anchor[{0: 0, 2: 1}[i]] if i in (0, 2) else 0) for i, x in enumerate(influence)]
+    assert standard_error(values, influence, own) == pytest.approx(math.sqrt(sum(x * x for x in images)))
+
+
 def test_the_standard_error_covers_the_sampling_of_the_held_out_images():
     """Anchors are the pool's own members, as in an evaluation: the spread of CE over fresh samples is the target."""
     tau, size, values, errors, naive_errors = 0.3, 60, [], [], []
