@@ -3,6 +3,7 @@
 Each command imports its stage when it is called; `infonce --help` needs no torch.
 """
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -34,6 +35,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 ConfigJson = Annotated[str, typer.Option("--config", help="the configuration as JSON, as the workflow logs it")]
 ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="laid over config/config.yaml, as by Snakemake")]
 DEFAULT_CONFIG = Path("config/config.yaml")
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @app.command()
@@ -149,6 +151,12 @@ def main() -> None:
         app()
     except InfonceError as error:
         typer.echo(f"infonce: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in OF_THE_DISK:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"infonce: {place}{error.strerror}; make room or mend the rights, then run it again", err=True)
         sys.exit(1)
 
 

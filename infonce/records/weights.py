@@ -24,7 +24,10 @@ def write_weights(path: Path, spec: RunSpec, initial: Weights, final: Weights) -
     with replacing(path) as temporary:
         # One entry only: safetensors writes several in random order, and equal runs must give equal bytes.
         facts = {"spec_hash": spec.content_hash, "sha256": _digest(tensors)}
-        save_file(tensors, temporary, {"run": json.dumps(facts, sort_keys=True)})
+        try:
+            save_file(tensors, temporary, {"run": json.dumps(facts, sort_keys=True)})
+        except SafetensorError as error:
+            raise RecordError(f"{path}: cannot be written ({error})") from None
 
 
 def read_weights(path: Path, spec: RunSpec) -> tuple[Weights, Weights]:
