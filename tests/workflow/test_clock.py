@@ -16,6 +16,7 @@ from infonce.data.folders import alone
 from infonce.plan.grid import expand, load_config
 from infonce.records.tables import read_table, without_provenance
 from infonce.spec.source import read_config_files
+from infonce.stages import prepare
 from tests.workflow.conftest import ROOT, Workflow, workflow_environment
 from tests.workflow.test_faults import TINY
 
@@ -118,6 +119,14 @@ def test_a_clock_set_back_while_a_training_runs_loses_nothing(tmp_path):
         running.kill()
     assert running.returncode == 0, errors
     assert len(list(grid.folder.rglob("weights.safetensors"))) == 1
+
+
+def test_the_record_of_a_download_from_the_future_does_not_stop_its_preparation(tmp_path):
+    record = tmp_path / "record.json"
+    record.write_text("[]")
+    os.utime(record, (time.time() + DAY,) * 2)
+    prepare.run("digits", "{}", tmp_path / "raw", tmp_path / "prepared", [record])
+    assert record.stat().st_mtime <= (tmp_path / "prepared" / "manifest.json").stat().st_mtime
 
 
 def test_durations_and_numbers_under_a_clock_that_jumps_by_years(one, clock, tmp_path):
