@@ -200,12 +200,13 @@ def test_a_check_that_stumbles_is_a_finding(place, monkeypatch):
     assert "could not be looked at (RuntimeError: boom)" in wrong(place)["disk"]
 
 
-def test_without_the_environment_the_command_says_what_to_do(tmp_path):
-    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n")
+@pytest.mark.parametrize("missing", ["typer", "psutil"])
+def test_without_the_environment_the_command_says_what_to_do(tmp_path, missing):
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError('none', name='{missing}')\n")
     done = subprocess.run(
         [sys.executable, "-m", "infonce", "doctor"],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "the package typer is not installed" in done.stderr
+    assert f"the package {missing} is not installed" in done.stderr
     assert "Traceback" not in done.stderr
