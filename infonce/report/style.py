@@ -202,7 +202,7 @@ def save(figure: Figure, stem: Path) -> str:
     """Write SVG, PDF and PNG beside each other; returns the SVG. None of them holds a date."""
     figure.canvas.draw()  # places everything, and is the PNG
     write_bytes(stem.with_suffix(".png"), _png(figure))
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)  # everything has its place; with an engine, each format would be drawn twice
     svg = _vector(figure, "svg", {"Date": None, "Creator": None})
     write_bytes(stem.with_suffix(".svg"), svg)
     write_bytes(
