@@ -30,11 +30,6 @@ class KernelStatistics:
     pool_influence: np.ndarray  # (m,): derivative of the mean cross-entropy in a member's weight, times m
 
     @property
-    def log_q_positive(self) -> np.ndarray:
-        """log q_a(p)."""
-        return -self.cross_entropy
-
-    @property
     def q_positive(self) -> np.ndarray:
         """q_a(p); infinite where it exceeds the range of float64, which needs τ below 0.003."""
         with np.errstate(over="ignore"):
