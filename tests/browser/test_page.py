@@ -107,6 +107,10 @@ def test_tables_filter(opened: Opened) -> None:
     page.fill("#filter-runs-runs", "diverged")
     assert page.locator(".table[data-name=runs] tbody tr:visible").count() == 1
     assert "1 of 39 rows" in page.inner_text(".table[data-name=runs] .matches")
+    page.fill("#filter-runs-runs", "0.1 diverged")  # all words, in any column
+    assert page.locator(".table[data-name=runs] tbody tr:visible").count() == 1
+    page.fill("#filter-runs-runs", "0.2 diverged")
+    assert page.locator(".table[data-name=runs] tbody tr:visible").count() == 0
 
 
 @pytest.mark.parametrize("width", [1200, 800, 400])
