@@ -147,13 +147,19 @@ def test_a_removed_data_folder_is_made_again(copy):
 
 
 def test_spaces_apostrophes_and_other_scripts_in_the_path(tmp_path):
+    """In the folder of work, and in those of data and results, which stand in the commands of jobs."""
     workflow = Workflow(tmp_path / "it's a «данные» 数据 $HOME")
     workflow.folder.mkdir()
-    workflow.configure(**TINY | {"temperatures": [1], "title": "<b>Ωμέγα</b> & $x"})
+    folders = {"results_folder": "who's results; $(touch evil) 数据", "data_folder": "a «data» folder's"}
+    workflow.configure(**TINY | folders | {"temperatures": [1], "title": "<b>Ωμέγα</b> & $x"})
     workflow.run()
-    page = workflow.path("results", "report", "report.html").read_text(encoding="utf-8")
+    page = workflow.path(folders["results_folder"], "report", "report.html").read_text(encoding="utf-8")
     assert "<b>Ωμέγα</b>" not in page
     assert "Ωμέγα" in page
+    assert list(workflow.folder.rglob("evil")) == []
+    assert sorted(path.name for path in workflow.folder.iterdir() if path.is_dir() and path.name != ".snakemake") == [
+        folders["data_folder"], folders["results_folder"],
+    ]  # fmt: skip
 
 
 def test_a_home_that_cannot_be_written_no_display_and_a_private_umask(tmp_path):

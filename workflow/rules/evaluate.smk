@@ -26,6 +26,6 @@ rule evaluate:
         code=WORKFLOW.evaluation_code,
         attempts=f"{WORKFLOW.log('evaluate')}.attempts",
     shell:
-        "trap 'cp {params.attempts:q} {log:q}' EXIT;"
+        "keep() {{ cp {params.attempts:q} {log:q}; }}; trap keep EXIT;"
         " python -m infonce evaluate --spec {params.spec:q} --options {params.options:q} --data {input.data:q}"
         " --weights {input.weights:q} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"

@@ -24,6 +24,6 @@ rule train:
         attempts=f"{WORKFLOW.log('train')}.attempts",
     # A shell that died at SIGTERM would take the training with it, which has its state to keep first.
     shell:
-        "trap 'cp {params.attempts:q} {log:q}' EXIT; trap : TERM;"
+        "keep() {{ cp {params.attempts:q} {log:q}; }}; trap keep EXIT; trap : TERM;"
         " python -m infonce train --spec {params.spec:q} --data {input.data:q} --weights {output.weights:q}"
         " --code {params.code} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"
