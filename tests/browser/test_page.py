@@ -166,6 +166,12 @@ def test_it_prints(opened: Opened) -> None:
     content = page.pdf(format="A4")
     assert content.startswith(b"%PDF")
     assert content.count(b"/Type /Page\n") > 5
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins
+    page.emulate_media(media="print")
+    sides = """() => [...document.querySelectorAll("table, svg")].map(
+        shown => [shown.closest("section").id, shown.getBoundingClientRect().right])"""
+    cut = [(section, right) for section, right in page.evaluate(sides) if right > 718]
+    assert cut == []
 
 
 def test_the_keyboard_reaches_selector_tables_and_links(opened: Opened) -> None:
