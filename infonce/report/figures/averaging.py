@@ -42,9 +42,9 @@ def comparison(selection: Selection) -> Drawing:
         alt="Bounds on the change of the loss between the first and the last encoder against k: Proposition 4, which "
         "averages over negatives, Eq 18, which takes their maximum, and the measured change; one colour for each "
         "temperature.",
-        caption="Displacements are those of training, from the first to the last encoder. Geometric means over "
-        "seeds; the measured change is the largest mean of a temperature. Third panel: the norms that enter Lemma 1, "
-        "averaged (B_τ) and at their largest.",
+        caption="Solid: averages over the negatives (Prop 4, B_τ); dashed: takes the largest (Eq 18, largest norms). "
+        "Displacements are those of training, from the first to the last encoder; geometric means over seeds. The "
+        "measured change is the largest mean of a temperature. Third panel: the norms that enter Lemma 1.",
         data=data,
         draw=_draw,
     )
@@ -70,8 +70,8 @@ def _draw(data: pd.DataFrame) -> Figure:
     measured = data.dropna(subset="measured").groupby("negatives")["measured"].max()
     for ax in axes[:2]:
         ax.plot(measured.index, measured, color=INK, linestyle=":", label="measured change")
-    axes[0].plot([], [], color=INK, label="averages: Prop 4, B_τ")
-    axes[0].plot([], [], color=INK, linestyle="--", label="largest: Eq 18, largest norms")
+    axes[0].plot([], [], color=INK, label="averages")
+    axes[0].plot([], [], color=INK, linestyle="--", label="takes the largest")
     legend_below(figure)
     return figure
 
