@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -136,6 +137,60 @@ def test_a_bound_above_the_trivial_one_is_clipped_and_says_so():
             assert term.vacuous
             assert math.exp(term.log_value) > term.value
             assert "before clipping" in term.note
+
+
+def without_theory(quantity, loss, tau, k):
+    """The largest size that a quantity can have at all, from similarities in [-1, 1] alone."""
+    low, high = math.exp(-2 / tau), math.exp(2 / tau)
+    extra = 1 / k if loss == "infonce" else 0.0
+    spread = math.log((extra + high) / (extra + low))
+    either = 2 / tau + math.log1p(1 / k)
+    return {
+        "R - R̂_n - 2 Rad": spread,
+        "|ℓ(φ_θ̂) - ℓ(φ_θ_0)|": spread,
+        "Rad": spread / 2,
+        "R": math.log(extra + high),
+        "CE_k": 2 / tau,
+        "CE_k - R": 2 / tau,
+        "|CE_k - R̃|": 2 / tau,
+        "KL(Q‖π)": 2 / tau,
+        "CE - R": either,
+        "R - CE": either,
+        "CE - R̃": 2 / tau,
+        "R̃ - CE": 2 / tau,
+        "|CE_k - R|": 2 / tau + math.log1p(high / k),
+    }.get(quantity)
+
+
+@pytest.mark.parametrize("loss", ["infonce", "dcl"])
+def test_a_bound_is_vacuous_exactly_where_it_says_no_more_than_is_known_without_theory(loss):
+    seen = set()
+    for tau, k, (n, moved) in itertools.product(
+        (0.1, 2.0, 5.0), (1, 16, 1024), ((2, 2.0), (10**5, 0.1), (10**9, 0.001))
+    ):
+        far = {name: np.full(8, moved) for name in ("displacement_anchor", "displacement_positive")}
+        far["displacement_negatives"] = np.full((8, k), moved)
+        for term in ledger(measurements(tau, k, loss=loss, tuples=n, parameters=2, **far)):
+            limit = without_theory(term.quantity, loss, tau, k)
+            if term.side == "value" or limit is None:
+                continue
+            formula = math.exp(min(term.log_value, 700)) if term.clipped else term.value
+            size = math.inf if formula is None else formula if term.side == "upper" else -formula
+            if abs(size - limit) > 1e-9 * limit:
+                assert term.vacuous == (size > limit), (tau, k, n, term, limit)
+                seen.add((term.quantity, term.vacuous))
+    both = {quantity for quantity, vacuous in seen if (quantity, not vacuous) in seen}
+    assert {"Rad", "R", "CE_k", "R - R̂_n - 2 Rad", "|ℓ(φ_θ̂) - ℓ(φ_θ_0)|"} <= both
+
+
+def test_without_assumption_c_the_complexity_is_half_the_range():
+    for loss, extra in (("infonce", 1 / 16), ("dcl", 0.0)):
+        terms = ledger(measurements(loss=loss, head="normalize"))
+        half = math.log((extra + math.exp(4)) / (extra + math.exp(-4))) / 2
+        for name in ("Proposition 5", "complexity"):
+            term = one(terms, term=name, quantity="Rad")
+            assert term.value == pytest.approx(half, rel=1e-12)
+            assert term.vacuous
 
 
 @pytest.mark.parametrize(
