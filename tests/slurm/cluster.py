@@ -113,7 +113,7 @@ def down() -> None:
     if _pid("slurmctld"):
         subprocess.run(["timeout", "10", "scancel", "--user=root"], capture_output=True, check=False)
         with contextlib.suppress(TimeoutError):
-            wait_for("jobs to end", lambda: not _output("squeue", "--noheader"), seconds=15)
+            wait_for("jobs to end", lambda: not output("squeue", "--noheader"), seconds=15)
     for daemon in DAEMONS:
         stop(daemon)
     for process in _stray_steps():
@@ -136,34 +136,39 @@ def start_munged() -> None:
 def start_controller() -> None:
     """Start the controller, or start it again with the jobs that it knew."""
     start("slurmctld")
-    wait_for("the controller", lambda: "UP" in _output("scontrol", "ping"))
+    wait_for("the controller", lambda: "UP" in output("scontrol", "ping"))
 
 
 def start_node() -> None:
     """Start the node's daemon; a node that failed takes jobs again."""
     start("slurmd", "-N", "localhost")
-    if _state().startswith("down"):
-        run("scontrol", "update", "nodename=localhost", "state=resume")
+    if _state().startswith("down"):  # it may come back by itself meanwhile
+        output("scontrol", "update", "nodename=localhost", "state=resume")
+    wait_for_idle_node()
+
+
+def wait_for_idle_node() -> None:
+    """Wait until the controller knows that the node takes jobs."""
     wait_for("the node to be idle", lambda: _state() == "idle")
 
 
-def fail_node(programs_too: bool) -> None:
-    """Let the node be lost without a word: with all that ran on it, or only out of Slurm's sight."""
-    left = [psutil.Process(pid) for pid in [_pid("slurmd")] if pid]
-    left += [process for process in _stray_steps() if programs_too or process.name() == "slurmstepd"]
+def fail_node(spared: Path) -> None:
+    """Let the node be lost without a word. Programs that work in a folder live on, out of Slurm's sight."""
+    left = [psutil.Process(pid) for pid in [_pid("slurmd")] if pid] + _stray_steps()
     for process in left:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+        with contextlib.suppress(psutil.Error):
+            if process.name() in ("slurmd", "slurmstepd") or Path(process.cwd()) != spared:
+                process.kill()
     run("scontrol", "update", "nodename=localhost", "state=down", "reason=test")
 
 
-def stop(daemon: str) -> None:
+def stop(daemon: str, number: signal.Signals = signal.SIGTERM) -> None:
     """Stop one daemon and wait until it is gone."""
     pid = _pid(daemon)
     if pid is None:
         return
     process = psutil.Process(pid)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     try:
         process.wait(timeout=10)
     except psutil.TimeoutExpired:
@@ -232,10 +237,11 @@ def _stray_steps() -> list[psutil.Process]:
 
 
 def _state() -> str:
-    return _output("sinfo", "--noheader", "--format=%t", "--partition=cpu").strip()
+    return output("sinfo", "--noheader", "--format=%t", "--partition=cpu").strip()
 
 
-def _output(*command: str) -> str:
+def output(*command: str) -> str:
+    """What a command of Slurm prints, if anything."""
     result = subprocess.run(["timeout", "10", *command], capture_output=True, text=True, check=False)
     return result.stdout
 

@@ -37,20 +37,47 @@ class Scenario:
         return psutil.Process(self.process.pid).children()[0]
 
 
+HELD = ("timed-out", "cancelled", "killed", "preempted")
+
+
+@pytest.fixture(scope="module")
+def lost(clone):
+    """Two trainings whose node is lost: one with it, one that computes on. Slurm starts them again in two minutes."""
+    made = [clone("node-lost"), clone("node-unseen")]
+    for checkout in made:
+        checkout.configure(**ONE_LONG_RUN, resources={"train": {"minutes": 5, "memory_mib": 200}})
+    scenarios = [Scenario(checkout, "--retries", "8") for checkout in made]
+    hold([*scenarios])
+    for scenario in scenarios:
+        keep_state(scenario.training, scenario.checkout)
+    unseen = scenarios[1].training
+    unseen.resume()  # the kernel ends a held process that loses the last parent of its group
+    one_node.fail_node(spared=made[1].folder)
+    unseen.suspend()
+    one_node.start_node()
+    return scenarios
+
+
+def hold(scenarios: list[Scenario]) -> None:
+    """Hold the training of each."""
+    trainings = hold_trainings([scenario.checkout for scenario in scenarios])
+    for scenario, training in zip(scenarios, trainings, strict=True):
+        scenario.training = training
+
+
 @pytest.fixture(scope="module", autouse=True)
-def scenarios(clone):
+def scenarios(clone, lost):
     """All faults that leave other jobs alone, started at once; four trainings are held when their steps have begun."""
-    held = ("timed-out", "cancelled", "killed", "preempted")
-    made = {name: clone(name) for name in (*held, "no-gpu", "sbatch-fails")}
-    for name in held:
+    made = {name: clone(name) for name in (*HELD, "no-gpu", "sbatch-fails")}
+    for name in HELD:
         made[name].configure(**ONE_LONG_RUN, resources={"train": {"gpus": 1, "minutes": 30}})
     warn_late(made["timed-out"])
     made["no-gpu"].configure(negatives=[4], training=SMALL["training"] | {"device": "auto"})
-    started = {name: Scenario(made[name]) for name in held}
-    trainings = hold_trainings([started[name].checkout for name in held])
-    for name, training in zip(held, trainings, strict=True):
-        started[name].training = training
-    let_time_run_out(started["timed-out"].checkout)
+    started = {name: Scenario(made[name]) for name in HELD}
+    hold([*started.values()])
+    cancel(started["cancelled"])
+    preempt(started["preempted"])
+    kill_and_recover(started["killed"])
     started["no-gpu"] = Scenario(made["no-gpu"], "--retries", "0")
     folder = made["sbatch-fails"].folder
     flaky = folder / "bin" / "sbatch"
@@ -59,6 +86,7 @@ def scenarios(clone):
     flaky.chmod(0o755)
     path = f"{flaky.parent}:{made['sbatch-fails'].environment()['PATH']}"
     started["sbatch-fails"] = Scenario(made["sbatch-fails"], PATH=path)
+    let_time_run_out(started["timed-out"].checkout)
     return started
 
 
@@ -73,10 +101,34 @@ def let_time_run_out(checkout: Checkout) -> None:
     one_node.run("scontrol", "update", f"jobid={job.job_id}", f"timelimit={job.run_minutes + 2}")
 
 
-def test_status_shows_a_running_run(scenarios):
-    shown = scenarios["timed-out"].checkout.infonce("status", "--configfile", "grid.yaml")
-    assert "1 runs: 1 running." in shown
-    assert "results/logs/train/digits" in shown
+def cancel(scenario: Scenario) -> None:
+    """End the job of a held training that has kept a state: Slurm may leave no time for another one."""
+    keep_state(scenario.training, scenario.checkout)
+    (job,) = scenario.checkout.jobs()
+    one_node.run("scancel", job.job_id)
+
+
+def preempt(scenario: Scenario) -> None:
+    """Send the step of a job SIGTERM, as Slurm does at the beginning of the grace time before a preemption."""
+    (job,) = scenario.checkout.jobs()
+    one_node.run("scancel", "--signal=TERM", job.job_id)
+    wait_for("SIGTERM at the training", lambda: pending(scenario.training, signal.SIGTERM))
+    time.sleep(5)  # a long step: shell and Snakemake must not end before it
+    assert not scenario.checkout.states()
+    scenario.training.resume()
+
+
+def kill_and_recover(scenario: Scenario) -> None:
+    """Kill a Snakemake whose training is held, do what is to be done then, and start another one."""
+    checkout = scenario.checkout
+    keep_state(scenario.training, checkout)
+    assert "a Snakemake is at work" in checkout.infonce("cluster", "recover", check=False)
+    scenario.snakemake.kill()
+    scenario.process.wait(timeout=20)
+    assert [job.state for job in checkout.jobs()] == ["RUNNING"]
+    assert "Ended 1 jobs" in checkout.infonce("cluster", "recover")
+    assert [job.state for job in checkout.jobs()] == ["CANCELLED"]
+    scenario.process = checkout.start("encoders")
 
 
 def test_a_training_is_warned_before_its_time_is_over_and_keeps_its_state(scenarios):
@@ -87,12 +139,14 @@ def test_a_training_is_warned_before_its_time_is_over_and_keeps_its_state(scenar
     assert "warned by SIGURG; the state is kept" in checkout.attempts()
 
 
+def test_status_shows_a_running_run(scenarios):
+    shown = scenarios["timed-out"].checkout.infonce("status", "--configfile", "grid.yaml")
+    assert "1 runs: 1 running." in shown
+    assert "results/logs/train/digits" in shown
+
+
 def test_a_cancelled_job_is_started_again_and_goes_on(scenarios):
     scenario = scenarios["cancelled"]
-    keep_state(scenario.training, scenario.checkout)  # as every half minute: Slurm may leave no time for it at the end
-    (job,) = scenario.checkout.jobs()
-    assert job.state == "RUNNING"
-    one_node.run("scancel", job.job_id)
     scenario.checkout.finish(scenario.process)
     first, second = scenario.checkout.jobs()
     assert (first.state, second.state) == ("CANCELLED", "COMPLETED")
@@ -101,14 +155,7 @@ def test_a_cancelled_job_is_started_again_and_goes_on(scenarios):
 
 
 def test_a_preempted_training_in_a_long_step_keeps_its_state(scenarios):
-    """Slurm sends SIGTERM to the step of a job that it is about to preempt, and leaves it its grace time."""
     scenario = scenarios["preempted"]
-    (job,) = scenario.checkout.jobs()
-    one_node.run("scancel", "--signal=TERM", job.job_id)
-    wait_for("SIGTERM at the training", lambda: pending(scenario.training, signal.SIGTERM))
-    time.sleep(5)  # a long step: shell and Snakemake must not end before it
-    assert not scenario.checkout.states()
-    scenario.training.resume()
     scenario.checkout.finish(scenario.process)
     assert [job.state for job in scenario.checkout.jobs()] == ["FAILED", "COMPLETED"]
     assert "stopped by SIGTERM; the run goes on from" in scenario.checkout.attempts()
@@ -140,18 +187,8 @@ def test_a_failing_sbatch_is_tried_again_and_the_other_job_goes_on(scenarios):
 
 
 def test_after_kill_9_one_command_ends_the_left_jobs_and_the_next_run_goes_on(scenarios):
-    checkout, scenario = scenarios["killed"].checkout, scenarios["killed"]
-    keep_state(scenario.training, checkout)
-    assert "a Snakemake is at work" in checkout.infonce("cluster", "recover", check=False)
-    scenario.snakemake.kill()
-    scenario.process.wait(timeout=20)
-    (job,) = checkout.jobs()
-    assert job.state == "RUNNING"
-
-    said = checkout.infonce("cluster", "recover")
-    assert "Ended 1 jobs" in said
-    assert [job.state for job in checkout.jobs()] == ["CANCELLED"]
-    checkout.finish(checkout.start("encoders"))
+    checkout = scenarios["killed"].checkout
+    checkout.finish(scenarios["killed"].process)
     assert [job.state for job in checkout.jobs()] == ["CANCELLED", "COMPLETED"]
     assert checkout.record()["provenance"]["resumed"] is True
 
@@ -166,8 +203,29 @@ def test_a_job_that_ran_out_of_time_gets_more_and_goes_on(scenarios):
     assert checkout.record()["provenance"]["resumed"] is True
 
 
-def test_a_restart_of_the_controller_between_two_checks_is_survived(scenarios, clone):
-    for scenario in scenarios.values():  # a restart during a check of theirs would be another fault
+def test_slurm_starts_a_job_again_whose_node_was_lost_and_it_goes_on(lost):
+    scenario, _ = lost
+    scenario.checkout.finish(scenario.process)
+    (job,) = scenario.checkout.jobs()
+    assert (job.state, job.fields["Restarts"]) == ("COMPLETED", "1")
+    assert scenario.checkout.record()["provenance"]["resumed"] is True
+
+
+def test_a_training_that_outlives_its_job_keeps_the_next_ones_off(lost):
+    """A node that has only lost its network computes on, and Slurm has started the job again."""
+    _, scenario = lost
+    told = "another job is training this run"
+    wait_for("the next one to be told", lambda: told in scenario.checkout.attempts(), seconds=150)
+    assert scenario.training.is_running()
+    scenario.training.kill()
+    scenario.checkout.finish(scenario.process)
+    states = [job.state for job in scenario.checkout.jobs()]
+    assert len(states) > 1 and {*states[:-1]} == {"FAILED"} and states[-1] == "COMPLETED"
+    assert scenario.checkout.record()["provenance"]["resumed"] is True
+
+
+def test_a_restart_of_the_controller_between_two_checks_is_survived(scenarios, lost, clone):
+    for scenario in [*scenarios.values(), *lost]:  # a restart during a check of theirs would be another fault
         scenario.process.wait(timeout=240)
     checkout = clone("restart")
     checkout.configure(**ONE_LONG_RUN)
@@ -178,3 +236,6 @@ def test_a_restart_of_the_controller_between_two_checks_is_survived(scenarios, c
     training.resume()
     checkout.finish(process)
     assert [job.state for job in checkout.jobs()] == ["COMPLETED"]
+    undisturbed = checkout.weights()
+    for scenario in [*(scenarios[name] for name in HELD), *lost]:
+        assert scenario.checkout.weights() == undisturbed
