@@ -128,4 +128,4 @@ def _local_jobs(folder: Path) -> Iterator[tuple[tuple[str, Path], float]]:
             stage = words[place + 1]
             if stage in STAGES and Path(process.cwd()) == folder:
                 weights = folder / words[words.index("--weights") + 1]
-                yield (stage, weights.parent), time.time() - process.create_time()
+                yield (stage, weights.parent), max(0.0, time.time() - process.create_time())

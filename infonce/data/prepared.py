@@ -23,7 +23,7 @@ from infonce.errors import DataError
 from infonce.files import write_json
 from infonce.spec.run import DatasetOptions
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 _ARRAYS = ("train_images", "train_labels", "held_out_images", "held_out_labels")
 
@@ -109,7 +109,7 @@ def write(
             "std": std,
             "digest": _overall_digest(name, classes, arrays),
         }
-        write_json(staging / MANIFEST, manifest)
+        write_json(staging / MANIFEST, manifest | {"manifest_digest": _manifest_digest(manifest)})
         load(staging)
     return load(folder)
 
@@ -176,13 +176,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{path}: format version {found!r}, expected {FORMAT_VERSION}; the folder is foreign or was "
             "prepared by another version of this project: prepare it again"
         )
-    keys = {"name", "classes", "options", "source", "arrays", "mean", "std", "digest"}
-    if missing := keys - manifest.keys():
-        raise DataError(f"{path} lacks {', '.join(sorted(missing))}; prepare the data set again")
-    if set(manifest["arrays"]) != set(_ARRAYS):
-        raise DataError(f"{path} describes {sorted(manifest['arrays'])}, expected {sorted(_ARRAYS)}")
-    if manifest["digest"] != _overall_digest(manifest["name"], manifest["classes"], manifest["arrays"]):
-        raise DataError(f"{path} was edited: its digests do not add up; prepare the data set again")
+    content = {key: value for key, value in manifest.items() if key != "manifest_digest"}
+    if manifest.get("manifest_digest") != _manifest_digest(content):
+        raise DataError(f"{path} was edited or damaged: its digest is another one; prepare the data set again")
     return manifest
 
 
@@ -253,6 +249,10 @@ def _describe(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return description | {"sha256": file_digest(path, "sha256")}
+
+
+def _manifest_digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _overall_digest(name: str, classes: Iterable[str], arrays: dict[str, dict[str, Any]]) -> str:

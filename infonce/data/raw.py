@@ -35,7 +35,7 @@ class RawSplit:
         return Source(self.labels[rows], shape, np.uint8, self._batches(rows, shape, progress))
 
     def _batches(self, rows: np.ndarray, shape: tuple[int, int, int], progress: str | None) -> Iterator[np.ndarray]:
-        with tqdm(total=len(rows), desc=progress, unit="image", disable=progress is None) as bar:
+        with tqdm(total=len(rows), desc=progress, unit="image", disable=True if progress is None else None) as bar:
             for start in range(0, len(rows), _BATCH):
                 images = self.read(rows[start : start + _BATCH])
                 yield images if images.shape[1:] == shape else resized(images, shape[1:])

@@ -89,7 +89,12 @@ def _receive(source: SourceFile, response: requests.Response, part: Path, done: 
     with (
         part.open("ab" if continued else "wb") as file,
         tqdm(
-            total=source.size, initial=start, desc=source.name, unit="B", unit_scale=True, disable=not progress
+            total=source.size,
+            initial=start,
+            desc=source.name,
+            unit="B",
+            unit_scale=True,
+            disable=None if progress else True,
         ) as bar,
     ):
         for block in response.iter_content(_BLOCK):

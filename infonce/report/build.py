@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from infonce.files import write_text
+from infonce.progress import watched
 from infonce.report import tabulate
 from infonce.report.page import page
 from infonce.report.sections import SELECTION_COLUMNS, Rendered, render
@@ -53,9 +54,10 @@ def _processors() -> int:
 def _render_all(picked: list[Selection], output: Path, jobs: int) -> list[Rendered]:
     work = partial(render, folder=output)
     if jobs == 1 or len(picked) <= 1:
-        return [work(selection) for selection in picked]
+        return [work(selection) for selection in watched(picked, "report", "selection")]
     with ProcessPoolExecutor(min(jobs, len(picked))) as pool:
-        return list(pool.map(work, picked))
+        started = [pool.submit(work, selection) for selection in picked]
+        return [each.result() for each in watched(started, "report", "selection")]
 
 
 def _joined(rendered: Iterable[Rendered]) -> list[Table]:

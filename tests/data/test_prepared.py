@@ -109,7 +109,7 @@ def edit(**changes):
         (cut("train_images.npy"), r"train_images.npy has \d+ bytes, expected \d+"),
         (cut("train_labels.npy"), r"train_labels.npy has \d+ bytes, expected \d+"),
         (cut("manifest.json"), "manifest.json cannot be read"),
-        (edit(format_version=99), "format version 99, expected 1"),
+        (edit(format_version=99), "format version 99, expected 2"),
         (edit(name="other"), "was edited"),
         (lambda folder: (folder / "manifest.json").write_text("[1]"), "format version 'list'"),
         (lambda folder: (folder / "manifest.json").write_bytes(b""), "cannot be read"),
