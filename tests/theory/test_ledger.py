@@ -111,6 +111,20 @@ def test_the_ledger_has_every_term_of_the_theory():
     assert {("Sec. 6", "tight"), ("Thm 1", "tight"), ("(C)", "tight"), ("Sec. 6", "measured")} <= names
 
 
+def test_the_ingredients_are_those_of_the_measurements():
+    m = measurements()
+    terms = ledger(m)
+    norms = (m.anchor_norms, m.positive_norms, m.negative_norms)
+    assert one(terms, term="largest norms").value == sum(max(part.ravel()) for part in norms)
+    assert one(terms, term="B_τ").value == bounds.b_tau(*norms, 0.5)
+    assert one(terms, term="radius").value == 0.5
+    assert one(terms, term="radius").measured == 0.3
+    assert one(terms, term="Lipschitz constant").value == 1.0
+    assert one(terms, term="smallest feature norm").value == 0.2
+    lower = one(terms, term="lower estimate")
+    assert (lower.value, lower.standard_error, lower.side) == (0.01, 0.001, "lower")
+
+
 def test_theorem_1_is_the_sum_of_its_terms_with_the_radius_found_after_training():
     m = measurements(tau=5.0, k=4096, tuples=10**9, parameters=2)
     m = dataclasses.replace(m, empirical_risk=m.infonce_risk)
