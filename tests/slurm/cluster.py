@@ -39,7 +39,7 @@ SlurmdPort={node_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=30
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/controller
 SlurmdSpoolDir={folder}/node

@@ -42,7 +42,7 @@ HELD = ("timed-out", "cancelled", "killed", "preempted")
 
 @pytest.fixture(scope="module")
 def lost(clone):
-    """Two trainings whose node is lost: one with it, one that computes on. Slurm starts them again in two minutes."""
+    """Two trainings whose node is lost: one with it, one that computes on. Slurm starts both again soon."""
     made = [clone("node-lost"), clone("node-unseen")]
     for checkout in made:
         checkout.configure(**ONE_LONG_RUN, resources={"train": {"minutes": 5, "memory_mib": 200}})
@@ -86,8 +86,17 @@ def scenarios(clone, lost):
     flaky.chmod(0o755)
     path = f"{flaky.parent}:{made['sbatch-fails'].environment()['PATH']}"
     started["sbatch-fails"] = Scenario(made["sbatch-fails"], PATH=path)
+    let_the_unseen_end(lost[1])
     let_time_run_out(started["timed-out"].checkout)
     return started
+
+
+def let_the_unseen_end(scenario: Scenario) -> None:
+    """Once the job that Slurm started again was told, end the training that has outlived its own."""
+    told = "another job is training this run"
+    wait_for("the next job to be told", lambda: told in scenario.checkout.attempts(), seconds=150)
+    assert scenario.training.is_running()
+    scenario.training.kill()
 
 
 def warn_late(checkout: Checkout) -> None:
@@ -214,10 +223,6 @@ def test_slurm_starts_a_job_again_whose_node_was_lost_and_it_goes_on(lost):
 def test_a_training_that_outlives_its_job_keeps_the_next_ones_off(lost):
     """A node that has only lost its network computes on, and Slurm has started the job again."""
     _, scenario = lost
-    told = "another job is training this run"
-    wait_for("the next one to be told", lambda: told in scenario.checkout.attempts(), seconds=150)
-    assert scenario.training.is_running()
-    scenario.training.kill()
     scenario.checkout.finish(scenario.process)
     states = [job.state for job in scenario.checkout.jobs()]
     assert len(states) > 1 and {*states[:-1]} == {"FAILED"} and states[-1] == "COMPLETED"
