@@ -10,6 +10,7 @@ from infonce.theory import bounds
 from infonce.theory.finite_k import finite_risks
 from infonce.theory.kernels import kernel_statistics
 from infonce.theory.ledger import Measurements, Term, ledger
+from infonce.theory.ledger_entries import bound
 from tests.theory.conftest import random_embeddings
 
 
@@ -123,6 +124,27 @@ def test_the_ingredients_are_those_of_the_measurements():
     assert one(terms, term="smallest feature norm").value == 0.2
     lower = one(terms, term="lower estimate")
     assert (lower.value, lower.standard_error, lower.side) == (0.01, 0.001, "lower")
+
+
+def test_the_bounds_on_a_change_of_the_loss_are_means_over_the_tuples():
+    m = measurements()
+    moved = (m.displacement_anchor, m.displacement_positive, m.displacement_negatives)
+    terms = ledger(m)
+    literal, tight = (one(terms, term="Proposition 4", form=form) for form in ("literal", "tight"))
+    assert literal.value == pytest.approx(sum(bounds.prop4(*moved, 0.5, 4.0)) / 8)
+    assert literal.log_value == pytest.approx(math.log(literal.value))
+    assert tight.value == pytest.approx(sum(bounds.tight_prop4(*moved, 0.5)) / 8)
+    rival = one(terms, term="maximum over negatives")
+    assert rival.value == pytest.approx(sum(bounds.eq18(*moved, 0.5)) / 8)
+    assert [term.measured for term in (literal, tight, rival)] == [pytest.approx(0.01)] * 3
+
+
+def test_what_equals_its_bound_holds_and_what_exceeds_it_does_not():
+    for side, sign in (("upper", 1), ("lower", -1)):
+        for value in (3.0, -3.0):
+            held = bound("a", "b", "tight", "c", side, value, measured=value)
+            broken = bound("a", "b", "tight", "c", side, value, measured=value + sign * 1e-6)
+            assert (held.holds, broken.holds) == (True, False)
 
 
 def test_theorem_1_is_the_sum_of_its_terms_with_the_radius_found_after_training():
