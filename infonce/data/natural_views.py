@@ -140,12 +140,13 @@ def natural_views(
 def apply(images: torch.Tensor, parameters: NaturalParameters) -> torch.Tensor:
     """The views of uint8 images that the parameters describe.
 
-    Images whose hue changes at the same place among the four changes are neighbours meanwhile, since the other three
-    are one operation. On a processor the work goes block by block, so that what is made on the way stays in its cache.
+    Images that are blurred stand behind those that are not meanwhile, and among each those whose hue changes at the
+    same place among the four changes are neighbours, since the other three are one operation. On a processor the work
+    goes block by block, so that what is made on the way stays in its cache.
     """
     hue_place = _HUE_PLACES.to(images.device)[parameters.order]
     hue_place = torch.where(parameters.jitter, hue_place, _NO_JITTER)
-    neighbours = torch.argsort(hue_place, stable=True)
+    neighbours = torch.argsort(hue_place + (_NO_JITTER + 1) * parameters.blur, stable=True)
     hue_place = hue_place[neighbours]
     parameters = NaturalParameters(*(values[neighbours] for values in parameters))
     views = torch.empty(images.shape, dtype=torch.float32, device=images.device)
@@ -183,9 +184,9 @@ def _block_of_views(pixels: torch.Tensor, parameters: NaturalParameters, hue_pla
             _jitter_(views[alike], part, place)
     if views.shape[1] == 3 and len(rows := torch.nonzero(parameters.grey)[:, 0]):
         views.index_copy_(0, rows, colour.grey(views.index_select(0, rows)).expand(-1, 3, -1, -1))
-    if len(rows := torch.nonzero(parameters.blur)[:, 0]):
-        kernel = _blur_kernel(min(views.shape[2:]))
-        views.index_copy_(0, rows, blur(views.index_select(0, rows), parameters.sigma[rows], kernel))
+    blurred = slice(len(views) - int(parameters.blur.sum()), len(views))
+    if blurred.start < blurred.stop:
+        views[blurred] = blur(views[blurred], parameters.sigma[blurred], _blur_kernel(min(views.shape[2:])))
     return views
 
 
