@@ -15,10 +15,10 @@ OPTIONS = EvaluationOptions(negatives=[1, 5, 100], rademacher_parameters=100, ra
 SHORT = TrainingOptions(steps=6, batch_size=32, history_points=2)
 
 
-def measured(spec, prepared):
+def measured(spec, prepared, threads=1):
     with torch.enable_grad():
         trained = train(spec, prepared, "cpu", progress=False)
-    return trained, evaluate(spec, prepared, trained.initial, trained.final, OPTIONS, "cpu", threads=1)
+    return trained, evaluate(spec, prepared, trained.initial, trained.final, OPTIONS, "cpu", threads)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,19 @@ def sphere(tmp_path_factory):
     prepared = prepare("sphere", options, folder / "raw", folder / "prepared", progress=False)
     changes = {"dataset": "sphere", "positives": "sphere", "encoder": "linear", "head": "lift", "dimension": 4}
     return spec_with(**changes, tuple_design="disjoint", training=SHORT, dataset_options=options), prepared
+
+
+def test_numbers_agree_across_thread_counts(prepared):
+    """Of the same weights: 1e-9, the tolerance of docs/reliability.md."""
+    spec = spec_with(training=SHORT)
+    one, *others = (measured(spec, prepared, threads)[1] for threads in (1, 2, 3))
+    for other in others:
+        assert other.run == pytest.approx(one.run, rel=1e-9, abs=1e-12, nan_ok=True)
+        for name in ("risk", "cross_entropy", "difference", "first_order"):
+            expected = [row[name] for row in one.curves]
+            assert [row[name] for row in other.curves] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        known = [(a.value, b.value) for a, b in zip(one.terms, other.terms, strict=True) if a.value is not None]
+        assert [theirs for _, theirs in known] == pytest.approx([ours for ours, _ in known], rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["infonce", "dcl"])
