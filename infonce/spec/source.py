@@ -79,7 +79,7 @@ class Sources:
         if isinstance(node, yaml.MappingNode):
             return True
         # Compared as text, since a NaN is not equal to itself.
-        return repr(yaml.safe_load(yaml.serialize(node))) == repr(_value_at(self.values, key))
+        return repr(_constructed(node)) == repr(_value_at(self.values, key))
 
 
 NO_SOURCES = Sources()
@@ -125,6 +125,15 @@ def _node_at(path: Path, key: Key) -> yaml.Node | None:
     if root is None:
         return None
     return next((node for found, node in _walk(root) if found == key), None)
+
+
+def _constructed(node: yaml.Node) -> Any:
+    """The value that a node stands for."""
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 def _value_at(values: Any, key: Key) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from infonce.errors import ConfigError
@@ -73,6 +73,7 @@ def test_any_mapping(values):
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@example(text="::")  # an unknown key whose value is empty
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=60) | st.binary(max_size=40))
 def test_any_file(text, tmp_path_factory):
     file = tmp_path_factory.getbasetemp() / "fuzzed.yaml"
