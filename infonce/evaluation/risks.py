@@ -1,8 +1,8 @@
 """Risks, cross-entropies and kernel statistics of one encoder on the tuples of a run."""
 
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +11,7 @@ from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
 from infonce.losses import LOSSES
 from infonce.progress import watched
 from infonce.theory.finite_k import FiniteRisks, finite_risks
-from infonce.theory.kernels import ANCHOR_BLOCK, KernelStatistics, kernel_statistics
+from infonce.theory.kernels import KernelStatistics, kernel_statistics
 
 SIMILARITIES_AT_ONCE = 2**24
 
@@ -30,22 +30,9 @@ def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: li
     """Kernel statistics and exact risks of every held-out anchor, its own image left out of the pool."""
     triple = (embedded.anchors, embedded.positives, embedded.pool)
     kernel = kernel_statistics(*triple, temperature, exclude=embedded.own)
-    risks = _risks_in_blocks(embedded, temperature, negatives)
+    watch = partial(watched, title="risks", unit="block")  # they take most of the time of an evaluation
+    risks = finite_risks(*triple, temperature, negatives, exclude=embedded.own, watch=watch)
     return HeldOut(temperature, embedded, kernel, risks)
-
-
-def _risks_in_blocks(embedded: EmbeddedTuples, temperature: float, negatives: list[int]) -> FiniteRisks:
-    """The risks of all anchors: most of the time of an evaluation, so that a bar is shown."""
-    blocks = range(0, len(embedded.anchors), ANCHOR_BLOCK)
-    parts = []
-    for start in watched(blocks, "risks", "block"):
-        rows = slice(start, start + ANCHOR_BLOCK)
-        anchors, positives, own = embedded.anchors[rows], embedded.positives[rows], embedded.own[rows]
-        parts.append(finite_risks(anchors, positives, embedded.pool, temperature, negatives, exclude=own))
-    columns = ("cross_entropy", "infonce_difference", "dcl_difference")
-    return FiniteRisks(
-        parts[0].negatives, *(np.concatenate([getattr(part, name) for part in parts], -1) for name in columns)
-    )
 
 
 def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> Tensor:

@@ -95,13 +95,15 @@ def finite_risks(
     negatives: Iterable[int] | int,
     exclude: Any = None,
     method: Method = "binned",
+    watch: Callable[[range], Iterable[int]] = iter,
 ) -> FiniteRisks:
     """InfoNCE and DCL risks of every anchor at every k, from one pass over the similarities (measured; Sec. 4).
 
     `exclude` (A,) leaves one pool member out for each anchor (-1: none). `method="direct"` sums over the whole pool
     at every node of the quadrature (accurate to 1e-10); `"binned"` sorts the log weights into narrow bins with
     their moments first and is within 1e-7 of it, near the cost of one pass. Memory does not grow with A·m.
-    Raises ValueError naming a bad argument.
+    `watch` hands on the blocks of anchors one by one, and may show how far they are. Raises ValueError naming a bad
+    argument.
     """
     tau = positive_number(temperature, "temperature")
     a, p, b = embeddings(anchors, positives, pool)
@@ -113,7 +115,7 @@ def finite_risks(
     log_positive = ((a * p).sum(1) - 1) / tau
     factory = _direct if method == "direct" else _binned
     parts = []
-    for start in range(0, len(a), ANCHOR_BLOCK):
+    for start in watch(range(0, len(a), ANCHOR_BLOCK)):
         rows = slice(start, start + ANCHOR_BLOCK)
         parts.append(_risks(factory(a[rows], b, tau, left_out[rows]), log_positive[rows], ks))
     ce, infonce, dcl = (torch.cat(column, -1).cpu().numpy() for column in zip(*parts, strict=True))

@@ -14,7 +14,7 @@ def stability_terms(m: Measurements) -> list[Term]:
     if m.displacement_anchor is None or m.displacement_positive is None or m.displacement_negatives is None:
         return []
     moved = (m.displacement_anchor, m.displacement_positive, m.displacement_negatives)
-    tau, beta = m.temperature, max(1.0, 2 / m.temperature)
+    tau, beta = m.temperature, stability.literal_beta(m.temperature)
     log_literal = stability.log_prop4(*moved, tau, beta)
     tight, rival = stability.tight_prop4(*moved, tau), stability.eq18(*moved, tau)
     log_mean = float(np.logaddexp.reduce(log_literal) - math.log(len(log_literal)))

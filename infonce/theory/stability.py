@@ -37,6 +37,11 @@ def log_prop4(
     return _log_sum((4, anchor), (1, positive), (3, logs)) - np.log(tau)
 
 
+def literal_beta(temperature: float) -> float:
+    """The β that Prop 4 is evaluated at, `max(1, 2/τ)`: the factor `e^{2/(βτ)}` is then at most e (literal)."""
+    return max(1.0, 2 / positive_number(temperature, "temperature"))
+
+
 def tight_prop4(
     displacement_anchor: Any, displacement_positive: Any, displacement_negatives: Any, temperature: float
 ) -> Any:

@@ -14,10 +14,7 @@ LARGEST_SAMPLE = 2048
 
 
 class TrackedLoss:
-    """The mean loss over all tuples of a source, or over the same random 2,048 of them where there are more.
-
-    The encoder is evaluated as an embedding function (`eval` mode) and left in the mode it was in.
-    """
+    """The mean loss over all tuples of a source, or over the same random 2,048 of them where there are more."""
 
     def __init__(self, source: TupleSource, embedder: Embedder, spec: RunSpec) -> None:
         """Choose the tuples and their pool, once."""
@@ -29,9 +26,5 @@ class TrackedLoss:
 
     def __call__(self) -> float:
         """Nats, in the paper's normalisation."""
-        encoder = self._embedder.encoder
-        was_training = encoder.training
-        encoder.eval()
         losses = losses_of_tuples(self._embedder, self._source, self.rows, 0, self._pool, self._spec)
-        encoder.train(was_training)
         return float(losses.to(torch.float64).mean())

@@ -7,10 +7,10 @@ import torch
 
 from infonce.losses import LOSSES
 from infonce.spec.run import RunSpec
-from infonce.theory.stability import eq18, log_prop4, tight_prop4
+from infonce.theory.stability import eq18, literal_beta, log_prop4, tight_prop4
 from infonce.training.pools import pool_of_tuples
 from infonce.training.source import TupleSource
-from infonce.training.step import Embedder
+from infonce.training.step import Embedder, embed_without_graph
 
 __all__ = ["COLUMNS", "TrackedStability"]
 
@@ -45,7 +45,7 @@ class TrackedStability:
         tau = self._spec.temperature
         values = (
             (self._losses(after) - self._losses_before).abs().cpu().numpy(),
-            np.exp(log_prop4(a, p, b, tau, beta=max(1.0, 2 / tau))),
+            np.exp(log_prop4(a, p, b, tau, literal_beta(tau))),
             tight_prop4(a, p, b, tau),
             eq18(a, p, b, tau),
         )
@@ -53,19 +53,8 @@ class TrackedStability:
 
     def _embedded(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Unit rows in float64 of anchors (B, d), positives (B, d) and pool (P, d)."""
-        encoder, source, rows, places = self._embedder.encoder, self._source, self._rows, self._pool.places
-        was_training = encoder.training
-        encoder.eval()
-        embedded = [
-            self._embedder.without_graph(inputs_of, count).to(torch.float64)
-            for inputs_of, count in (
-                (lambda part: source.anchors(rows[part], 0), len(rows)),
-                (lambda part: source.positives(rows[part], 0), len(rows)),
-                (lambda part: source.pool(places[part], 0), len(places)),
-            )
-        ]
-        encoder.train(was_training)
-        anchors, positives, pool = (part / part.norm(dim=1, keepdim=True) for part in embedded)
+        embedded = embed_without_graph(self._embedder, self._source, self._rows, 0, self._pool)
+        anchors, positives, pool = (part.double() / part.double().norm(dim=1, keepdim=True) for part in embedded)
         return anchors, positives, pool
 
     def _losses(self, embedded: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> torch.Tensor:

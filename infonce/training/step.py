@@ -19,7 +19,7 @@ from infonce.training.pooled import PooledLoss, pooled_loss
 from infonce.training.pools import Pool
 from infonce.training.source import TupleSource
 
-__all__ = ["Embedder", "backward", "compiled_or_eager", "losses_of_tuples"]
+__all__ = ["Embedder", "backward", "compiled_or_eager", "embed_without_graph", "losses_of_tuples"]
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +88,19 @@ def backward(
 def losses_of_tuples(
     embedder: Embedder, source: TupleSource, rows: torch.Tensor, epoch: int, pool: Pool, spec: RunSpec
 ) -> torch.Tensor:
-    """The losses (B,) without gradients."""
+    """The losses (B,) without gradients, of the encoder as an embedding function (`eval` mode)."""
+    return _pooled(embed_without_graph(embedder, source, rows, epoch, pool), pool, spec, gradients=False).losses
+
+
+def embed_without_graph(
+    embedder: Embedder, source: TupleSource, rows: torch.Tensor, epoch: int, pool: Pool
+) -> list[torch.Tensor]:
+    """Unit rows of anchors (B, d), positives (B, d) and pool (P, d), in `eval` mode; the mode is then as it was."""
+    was_training = embedder.encoder.training
+    embedder.encoder.eval()
     embeddings = [embedder.without_graph(inputs_of, count) for inputs_of, count in _groups(source, rows, epoch, pool)]
-    return _pooled(embeddings, pool, spec, gradients=False).losses
+    embedder.encoder.train(was_training)
+    return embeddings
 
 
 def compiled_or_eager(embedder: Embedder, example: torch.Tensor, notes: list[str]) -> None:
