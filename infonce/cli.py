@@ -120,11 +120,7 @@ def doctor(configfile: ConfigFiles = []) -> None:  # noqa: B006
     """Look at programs, machine, folders and files; each line says well, or what is wrong and what to do."""
     from infonce.doctor import examine
 
-    wrong = 0
-    for finding in examine([DEFAULT_CONFIG, *configfile], Path.cwd()):
-        wrong += not finding.well
-        typer.echo(f"{'well ' if finding.well else 'WRONG'}  {finding.name}: {finding.text}")
-    if wrong:
+    if wrong := cluster.tell(examine([DEFAULT_CONFIG, *configfile], Path.cwd())):
         raise InfonceError(f"{wrong} of the lines above {'is' if wrong == 1 else 'are'} wrong")
 
 

@@ -1,6 +1,7 @@
 """Writing files so that nothing is lost: a temporary name beside the target, fsync, rename; and times of files."""
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
@@ -42,6 +43,11 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON under the name `path`, whole or not at all."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def json_digest(value: Any) -> str:
+    """SHA-256 over values, however their JSON is laid out in a file."""
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
 @contextlib.contextmanager

@@ -1,17 +1,30 @@
 """The commands `infonce cluster …` and `infonce status`."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infonce.errors import ClusterError
+
+if TYPE_CHECKING:
+    from infonce.cluster.surroundings import Finding
 
 app = typer.Typer(help="Before, during and after a run on a Slurm cluster.", no_args_is_help=True)
 
 ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="laid over config/config.yaml, as by Snakemake")]
 Profile = Annotated[Path, typer.Option(help="folder of the profile")]
 DEFAULT_CONFIG = Path("config/config.yaml")
+
+
+def tell(findings: "Iterable[Finding]") -> int:
+    """Print a line for each finding as it comes; returns how many are not well."""
+    wrong = 0
+    for finding in findings:
+        wrong += not finding.well
+        typer.echo(f"{'well ' if finding.well else 'WRONG'}  {finding.name}: {finding.text}")
+    return wrong
 
 
 @app.command()
@@ -26,11 +39,7 @@ def check(
 
     site = read_site(profile)
     workflow = read_workflow(site, [DEFAULT_CONFIG, *configfile])
-    wrong = 0
-    for finding in check(site, workflow, Path.cwd(), submit):
-        wrong += not finding.well
-        typer.echo(f"{'well ' if finding.well else 'WRONG'}  {finding.name}: {finding.text}")
-    if wrong:
+    if wrong := tell(check(site, workflow, Path.cwd(), submit)):
         raise ClusterError(f"{wrong} of the lines above want a change before the first job")
 
 

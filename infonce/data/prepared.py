@@ -20,7 +20,7 @@ import numpy as np
 from infonce.data.folders import file_digest, replacing_folder
 from infonce.data.registry import relevant_options
 from infonce.errors import DataError
-from infonce.files import write_json
+from infonce.files import json_digest, write_json
 from infonce.spec.run import DatasetOptions
 
 FORMAT_VERSION = 2
@@ -109,7 +109,7 @@ def write(
             "std": std,
             "digest": _overall_digest(name, classes, arrays),
         }
-        write_json(staging / MANIFEST, manifest | {"manifest_digest": _manifest_digest(manifest)})
+        write_json(staging / MANIFEST, manifest | {"manifest_digest": json_digest(manifest)})
         load(staging)
     return load(folder)
 
@@ -177,7 +177,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             "prepared by another version of this project: prepare it again"
         )
     content = {key: value for key, value in manifest.items() if key != "manifest_digest"}
-    if manifest.get("manifest_digest") != _manifest_digest(content):
+    if manifest.get("manifest_digest") != json_digest(content):
         raise DataError(f"{path} was edited or damaged: its digest is another one; prepare the data set again")
     return manifest
 
@@ -249,10 +249,6 @@ def _describe(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return description | {"sha256": file_digest(path, "sha256")}
-
-
-def _manifest_digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _overall_digest(name: str, classes: Iterable[str], arrays: dict[str, dict[str, Any]]) -> str:

@@ -8,6 +8,7 @@ import psutil
 
 from infonce.cluster.surroundings import Finding
 from infonce.plan.workflow import Workflow
+from infonce.processors import usable_processors
 from infonce.spec.config import Config
 
 NVIDIA = Path("/proc/driver/nvidia/version")
@@ -15,7 +16,7 @@ NVIDIA = Path("/proc/driver/nvidia/version")
 
 def cores() -> Iterator[Finding]:
     """Cores that this process may use, and memory."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable_processors()
     memory = psutil.virtual_memory()
     limit = os.environ.get("OMP_NUM_THREADS")
     threads = f"; OMP_NUM_THREADS is {limit}, jobs set their own number" if limit else ""

@@ -1,13 +1,12 @@
 """The record of a training beside its weights: how it ended and where it was made, with a digest of the whole."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from infonce.errors import RecordError
-from infonce.files import write_json
+from infonce.files import json_digest, write_json
 from infonce.records.tables import REMAKE_ALL
 from infonce.spec.run import RunSpec
 
@@ -17,7 +16,7 @@ _PARTS = ("results", "provenance")
 def write_record(path: Path, spec: RunSpec, results: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
     """Write the columns of the table `runs` that a training knows, whole or not at all."""
     record = {"run": spec.token, "spec_hash": spec.content_hash, "results": results, "provenance": provenance}
-    write_json(path, {**record, "sha256": _digest(record)})
+    write_json(path, {**record, "sha256": json_digest(record)})
 
 
 def read_record(path: Path, spec: RunSpec) -> dict[str, dict[str, Any]]:
@@ -34,11 +33,6 @@ def read_record(path: Path, spec: RunSpec) -> dict[str, dict[str, Any]]:
         raise RecordError(f"{path}: was written by another version of this program; {REMAKE_ALL}")
     if found != spec.content_hash:
         raise RecordError(f"{path}: belongs to another run (spec {found}, expected {spec.content_hash}); {remake}")
-    if digest != _digest({**record, "spec_hash": found}):
+    if digest != json_digest({**record, "spec_hash": found}):
         raise RecordError(f"{path}: its content is not what was written, by its digest; {remake}")
     return {part: record[part] for part in _PARTS}
-
-
-def _digest(record: Mapping[str, Any]) -> str:
-    """SHA-256 over the values, however the text is laid out."""
-    return hashlib.sha256(json.dumps(record, ensure_ascii=False, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,5 @@
 """From the tables to the page: every selection is drawn, its tables are joined, and the page is written last."""
 
-import os
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infonce.files import write_text
+from infonce.processors import usable_processors
 from infonce.progress import watched
 from infonce.report import tabulate
 from infonce.report.page import page
@@ -35,7 +35,7 @@ def build(
     for folder in ("figures", "tables"):
         shutil.rmtree(output / folder, ignore_errors=True)
         (output / folder).mkdir(parents=True)  # there even where nothing can be drawn
-    rendered = _render_all(picked, output, jobs or _processors())
+    rendered = _render_all(picked, output, jobs or usable_processors())
     for table in _joined(rendered):
         stem = output / "tables" / table.name
         write_text(stem.with_suffix(".csv"), tabulate.to_csv(table))
@@ -44,11 +44,6 @@ def build(
     path = output / "report.html"
     write_text(path, page(title, tables, requested, rendered))
     return path
-
-
-def _processors() -> int:
-    """Processors that this process may use, which a cluster may have made fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _render_all(picked: list[Selection], output: Path, jobs: int) -> list[Rendered]:

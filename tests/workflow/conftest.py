@@ -75,6 +75,14 @@ def workflow_environment() -> dict[str, str]:
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
+def finished_grid(folder: Path, **changes: Any) -> Workflow:
+    """A grid that was run to its report in `folder`."""
+    made = Workflow(folder)
+    made.configure(**changes)
+    made.run()
+    return made
+
+
 @pytest.fixture
 def workflow(tmp_path: Path) -> Workflow:
     made = Workflow(tmp_path)
@@ -85,7 +93,4 @@ def workflow(tmp_path: Path) -> Workflow:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     """The small grid, run to its report once; tests that change it work on copies."""
-    made = Workflow(tmp_path_factory.mktemp("finished"))
-    made.configure()
-    made.run()
-    return made
+    return finished_grid(tmp_path_factory.mktemp("finished"))

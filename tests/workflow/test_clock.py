@@ -17,7 +17,7 @@ from infonce.plan.grid import expand, load_config
 from infonce.records.tables import read_table, without_provenance
 from infonce.spec.source import read_config_files
 from infonce.stages import prepare
-from tests.workflow.conftest import ROOT, Workflow, workflow_environment
+from tests.workflow.conftest import ROOT, Workflow, finished_grid, workflow_environment
 from tests.workflow.test_faults import TINY
 
 pytestmark = pytest.mark.workflow
@@ -77,10 +77,7 @@ class Clock:
 @pytest.fixture(scope="module")
 def one(tmp_path_factory) -> Workflow:
     """A finished grid of one run."""
-    made = Workflow(tmp_path_factory.mktemp("one"))
-    made.configure(**ONE)
-    made.run()
-    return made
+    return finished_grid(tmp_path_factory.mktemp("one"), **ONE)
 
 
 def test_a_clock_set_back_by_a_year_between_two_runs(one, tmp_path):

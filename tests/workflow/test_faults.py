@@ -14,7 +14,7 @@ import pytest
 
 from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
-from tests.workflow.conftest import ROOT, Workflow, workflow_environment
+from tests.workflow.conftest import ROOT, Workflow, finished_grid, workflow_environment
 
 pytestmark = pytest.mark.workflow
 
@@ -24,10 +24,7 @@ TINY = {"positives": ["augment"], "negatives": [4], "temperatures": [0.2, 1]}
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory) -> Workflow:
     """A finished grid of two runs; tests that change it work on copies."""
-    made = Workflow(tmp_path_factory.mktemp("tiny"))
-    made.configure(**TINY)
-    made.run()
-    return made
+    return finished_grid(tmp_path_factory.mktemp("tiny"), **TINY)
 
 
 @pytest.fixture
