@@ -41,8 +41,7 @@ def crop_and_enlarge(
     rows = _positions(top, height, images.shape[2])
     columns = _positions(left, width, images.shape[3])
     columns = torch.where(flip[:, None], columns.flip(1), columns)
-    shape = (len(images), images.shape[2], images.shape[3])
-    grid = torch.stack((columns[:, None, :].expand(shape), rows[:, :, None].expand(shape)), dim=3)
+    grid = torch.view_as_real(columns[:, None, :] + 1j * rows[:, :, None])
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
@@ -56,19 +55,19 @@ def _positions(start: torch.Tensor, length: torch.Tensor, size: int) -> torch.Te
 
 def blur(images: torch.Tensor, sigma: torch.Tensor, kernel: int) -> torch.Tensor:
     """Gaussian blur of images (B, C, H, W) with deviations (B,), `kernel` pixels wide, reflected at the edges."""
-    reach = kernel // 2
-    offsets = torch.arange(-reach, reach + 1, device=sigma.device, dtype=torch.float32)
+    return resample(images, *(gaussian_matrix(sigma, kernel, size) for size in images.shape[2:]))
+
+
+def gaussian_matrix(sigma: torch.Tensor, kernel: int, size: int) -> torch.Tensor:
+    """Weights (B, size, size) that blur a line of pixels with deviations (B,), reflected at its ends.
+
+    Though mostly zeros, its products take half the time of a sum over the `kernel` neighbours, weight by weight.
+    """
+    offsets = torch.arange(kernel, device=sigma.device) - kernel // 2
     taps = torch.softmax(-(offsets**2) / (2 * sigma.to(torch.float32)[:, None] ** 2), dim=1)
-    padded = functional.pad(images, [reach, reach, reach, reach], mode="reflect")
-    return _weighted_sum(_weighted_sum(padded, taps, 3), taps, 2)
-
-
-def _weighted_sum(images: torch.Tensor, weights: torch.Tensor, dim: int) -> torch.Tensor:
-    """For each pixel the sum of itself and the pixels after it along `dim`, weighted by (B, kernel) weights."""
-    kernel = weights.shape[1]
-    size = images.shape[dim] - kernel + 1
-    weights = weights[:, :, None, None, None]
-    total = images.narrow(dim, 0, size) * weights[:, 0]
-    for place in range(1, kernel):
-        total.addcmul_(images.narrow(dim, place, size), weights[:, place])
-    return total
+    taps = functional.threshold(taps, 1e-12, 0)  # what is too small to count would be slow: numbers below 1e-38 are
+    source = (torch.arange(size, device=sigma.device)[:, None] + offsets).abs_()
+    source = (size - 1) - (size - 1 - source).abs_()
+    shape = (len(sigma), size, kernel)
+    weights = torch.zeros(len(sigma), size, size, device=sigma.device)
+    return weights.scatter_add_(2, source.expand(shape), taps[:, None, :].expand(shape))

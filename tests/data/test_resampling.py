@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 from torchvision.transforms.v2 import functional as reference
 
-from infonce.data.resampling import blur, crop_and_enlarge, resample, resampling_matrix
+from infonce.data.resampling import blur, crop_and_enlarge, gaussian_matrix, resample, resampling_matrix
 
 BOXES = torch.tensor([[0, 0, 16, 20], [3, 5, 7, 4], [15, 19, 1, 1], [0, 7, 16, 3], [9, 0, 2, 20], [1, 1, 15, 19]])
 
@@ -44,6 +44,12 @@ def test_blur_agrees_with_torchvision(images, sigma, kernel):
     for image, one, view in zip(images, sigmas.tolist(), found, strict=True):
         expected = reference.gaussian_blur(image, [kernel, kernel], [one, one])
         torch.testing.assert_close(view, expected, rtol=0, atol=1e-6)
+
+
+def test_blurring_weights_are_means_without_numbers_that_processors_are_slow_with():
+    weights = gaussian_matrix(torch.linspace(0.1, 2, 40), 9, 96)
+    torch.testing.assert_close(weights.sum(dim=2), torch.ones(40, 96), rtol=0, atol=1e-6)
+    assert weights[weights > 0].min() > 1e-13
 
 
 @pytest.mark.parametrize("out", [4, 7, 16, 30])
