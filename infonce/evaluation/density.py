@@ -10,7 +10,7 @@ from infonce.data.inputs import TupleInputs
 from infonce.evaluation.risks import HeldOut
 from infonce.spec.run import RunSpec
 from infonce.theory import sphere
-from infonce.theory.finite_k import empirical_kernel_cross_entropy_per_anchor, empty_support_frequency
+from infonce.theory.finite_search import empty_support_frequency, finite_search_difference
 
 PAIRS_AT_MOST = 2_000_000  # of anchors and pool members in the direct quadrature for a positive density
 
@@ -21,7 +21,7 @@ class FiniteSearch:
 
     cross_entropy: np.ndarray  # CE_k (len(negatives),)
     empty_support: np.ndarray  # how often no searched point has positive density (len(negatives),)
-    second_moment: float  # E|dM/dπ|²
+    second_moment: float  # E|dM/dπ|² of the pool
 
 
 def finite_search(spec: RunSpec, held_out: TupleInputs, measured: HeldOut) -> FiniteSearch:
@@ -40,19 +40,28 @@ def finite_search(spec: RunSpec, held_out: TupleInputs, measured: HeldOut) -> Fi
 
 
 def _of_sphere(spec: RunSpec, held_out: TupleInputs, measured: HeldOut) -> FiniteSearch:
+    """The pool is π here too, and M the pool weighted by the density: CE_k - R̃ and E|dM/dπ|² both belong to them.
+
+    What drawn positives add to R̃ they so add to CE_k as well, and the bounds between the two hold for the pool itself.
+    """
     options, embedded = spec.dataset_options, measured.embedded
     directions = torch.nn.functional.normalize(held_out.images.double(), dim=1)
     count = max(1, min(len(embedded.rows), PAIRS_AT_MOST // len(embedded.pool)))
+    own = embedded.own[:count]
     anchors = directions[held_out.sampler.anchors(embedded.rows[:count])]
     cosines = anchors @ directions[held_out.sampler.images].T
-    density = sphere.log_density(cosines.cpu().numpy(), options.concentration, options.ambient_dimension)
-    values = empirical_kernel_cross_entropy_per_anchor(
-        embedded.anchors[:count],
-        embedded.pool,
-        np.exp(density),
-        spec.temperature,
-        measured.risks.negatives,
-        exclude=embedded.own[:count],
+    density = np.exp(sphere.log_density(cosines.cpu().numpy(), options.concentration, options.ambient_dimension))
+    differences = finite_search_difference(
+        embedded.anchors[:count], embedded.pool, density, spec.temperature, measured.risks.negatives, exclude=own
     )
-    second_moment = sphere.second_moment(options.concentration, options.ambient_dimension)
-    return FiniteSearch(values.mean(axis=1), np.zeros(len(values)), second_moment)
+    cross_entropy = measured.risks.risk("dcl").mean(axis=1) + differences.mean(axis=1)
+    return FiniteSearch(cross_entropy, np.zeros(len(differences)), _second_moment(density, own.cpu().numpy()))
+
+
+def _second_moment(density: np.ndarray, own: np.ndarray) -> float:
+    """E|dM/dπ|² of the density (A, m), normalised over the pool without the anchor's own member (-1: none)."""
+    rows = np.flatnonzero(own >= 0)
+    kept = density.copy()
+    kept[rows, own[rows]] = 0
+    size = density.shape[1] - (own >= 0)
+    return float((size * (kept**2).sum(axis=1) / kept.sum(axis=1) ** 2).mean())

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from infonce.evaluation.embedding import EmbeddedTuples, negative_similarities
 from infonce.losses import LOSSES
 from infonce.progress import watched
 from infonce.theory.finite_k import FiniteRisks, finite_risks
+from infonce.theory.influence import pool_influence
 from infonce.theory.kernels import KernelStatistics, kernel_statistics
 
 SIMILARITIES_AT_ONCE = 2**24
@@ -24,6 +26,7 @@ class HeldOut:
     embedded: EmbeddedTuples
     kernel: KernelStatistics
     risks: FiniteRisks
+    influence: dict[str, np.ndarray]  # of each pool member on the mean risk at each k (len(negatives), m), by loss
 
 
 def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: list[int]) -> HeldOut:
@@ -32,7 +35,8 @@ def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: li
     kernel = kernel_statistics(*triple, temperature, exclude=embedded.own)
     watch = partial(watched, title="risks", unit="block")  # they take most of the time of an evaluation
     risks = finite_risks(*triple, temperature, negatives, exclude=embedded.own, watch=watch)
-    return HeldOut(temperature, embedded, kernel, risks)
+    influence = pool_influence(*triple, temperature, negatives, exclude=embedded.own)
+    return HeldOut(temperature, embedded, kernel, risks, influence)
 
 
 def tuple_losses(embedded: EmbeddedTuples, inputs: TupleInputs, loss: str, temperature: float) -> Tensor:

@@ -20,8 +20,8 @@ def run_columns(spec: RunSpec, held_out: HeldOut, empirical_losses: np.ndarray) 
     at = risks.negatives.index(spec.negatives)
     columns: dict[str, Any] = {
         **mean_columns("empirical_risk", empirical_losses),
-        **_mean_over_pool("held_out_risk", risks.risk(spec.loss)[at], held_out),
-        **_mean_over_pool("cross_entropy", kernel.cross_entropy, held_out),
+        **_mean_over_pool("held_out_risk", risks.risk(spec.loss)[at], held_out.influence[spec.loss][at], held_out),
+        **_mean_over_pool("cross_entropy", kernel.cross_entropy, kernel.pool_influence, held_out),
         **mean_columns("risk_minus_cross_entropy", risks.difference(spec.loss)[at]),
         **mean_columns("q_positive", kernel.q_positive),
         **mean_columns("chi2", kernel.chi2),
@@ -43,11 +43,12 @@ def run_columns(spec: RunSpec, held_out: HeldOut, empirical_losses: np.ndarray) 
 
 def curve_rows(spec: RunSpec, held_out: HeldOut, search: FiniteSearch) -> list[dict[str, Any]]:
     """Rows of `curves`: for both losses and every k, the held-out risk beside its limit and what bounds the two."""
-    limit = _mean_over_pool("cross_entropy", held_out.kernel.cross_entropy, held_out)
+    kernel = held_out.kernel
+    limit = _mean_over_pool("cross_entropy", kernel.cross_entropy, kernel.pool_influence, held_out)
     rows = []
     for loss in LOSSES:
-        first = first_order_coefficient(held_out.kernel, loss).mean()
-        second = second_order_coefficient(held_out.kernel, loss).mean()
+        first = first_order_coefficient(kernel, loss).mean()
+        second = second_order_coefficient(kernel, loss).mean()
         for at, k in enumerate(held_out.risks.negatives):
             rows.append(
                 {
@@ -55,7 +56,7 @@ def curve_rows(spec: RunSpec, held_out: HeldOut, search: FiniteSearch) -> list[d
                     "risk_loss": loss,
                     "risk_negatives": k,
                     "own_negatives": k == spec.negatives,
-                    **_mean_over_pool("risk", held_out.risks.risk(loss)[at], held_out),
+                    **_mean_over_pool("risk", held_out.risks.risk(loss)[at], held_out.influence[loss][at], held_out),
                     **limit,
                     **mean_columns("difference", held_out.risks.difference(loss)[at]),
                     "first_order": finite(first / k),
@@ -78,10 +79,9 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _mean_over_pool(name: str, values: np.ndarray, held_out: HeldOut) -> dict[str, float | None]:
-    """As `mean_columns`; the error counts the sampling of the pool as well, by its influence on the cross-entropy."""
-    own = held_out.embedded.own.cpu().numpy()
-    error = standard_error(values, held_out.kernel.pool_influence, own)
+def _mean_over_pool(name: str, values: np.ndarray, influence: np.ndarray, held_out: HeldOut) -> dict[str, float | None]:
+    """As `mean_columns`; the error counts the sampling of the pool as well, by its members' influence on the mean."""
+    error = standard_error(values, influence, held_out.embedded.own.cpu().numpy())
     return {name: finite(values.mean()), f"{name}_se": finite(error)}
 
 

@@ -26,6 +26,7 @@ from infonce.theory.checks import (
     loss_name,
     positive_number,
 )
+from infonce.theory.finite_search import finite_search_difference
 from infonce.theory.kernels import ANCHOR_BLOCK, KernelStatistics, log_mean_exp, similarity_blocks
 from infonce.theory.laplace import BIN_WIDTH, BINS_PER_NODE, BinnedPool
 
@@ -33,7 +34,6 @@ Method = Literal["binned", "direct"]
 
 DIRECT_STEP = 0.25  # of log t; the error of the rule is about exp(-π²/step)
 CHUNK = 32  # nodes at a time
-DENSITY_BLOCK = 16  # anchors at a time, where densities are given
 NEGLIGIBLE = 1e-20  # of an integrand
 
 
@@ -226,58 +226,12 @@ def empirical_kernel_cross_entropy_per_anchor(
 ) -> np.ndarray:
     """CE_k of each anchor, `E[-Σ w_i s(a,ξ_i)/τ + log (1/k) Σ exp(s(a,ξ_i)/τ)]`, float64 (len(negatives), A).
 
-    `w` is dM/dπ normalised over the k points; where it is zero at all of them, M itself stands in for it. For a
-    density that is constant on its support CE_k is therefore the DCL risk, averaged over positives from M.
+    Arguments as those of `finite_search_difference`. The logarithm is that of the DCL risk of a positive at the anchor.
     """
     tau = positive_number(temperature, "temperature")
     a, _, b = embeddings(anchors, None, pool)
-    ks = counts(negatives, "negatives")
     left_out = excluded_members(exclude, len(a), b)
     r = densities(density, a, b, left_out)
-    result = []
-    for start in range(0, len(a), DENSITY_BLOCK):
-        rows = slice(start, start + DENSITY_BLOCK)
-        block, out = a[rows], left_out[rows]
-        transform = _direct(block, b, tau, out)
-        _, _, dcl = _risks(transform, torch.zeros_like(transform.log_mean), ks)
-        size = len(b) - (out >= 0).double()[:, None]
-        found = _weighted_similarity(block @ b.T, r[rows], size, ks)
-        result.append(transform.log_mean + (1 - found) / tau + dcl)
-    return torch.cat(result, 1).cpu().numpy()
-
-
-def empty_support_frequency(support: float, negatives: Iterable[int] | int) -> np.ndarray:
-    """How often none of k i.i.d. points falls where dM/dπ > 0: (1-p)^k, float64 (len(negatives),), exact.
-
-    `support` is p, the probability under π of that set, e.g. the share of the anchor's class in the pool.
-    """
-    ks = np.array(counts(negatives, "negatives"), dtype=np.float64)
-    if not 0 <= support <= 1:
-        raise ValueError(f"support: expected a probability in [0, 1], got {support!r}")
-    with np.errstate(divide="ignore"):
-        return np.exp(ks * np.log1p(-np.float64(support)))
-
-
-def _weighted_similarity(s: torch.Tensor, r: torch.Tensor, size: torch.Tensor, ks: list[int]) -> torch.Tensor:
-    """E[Σ r_i s_i / Σ r_i] over k i.i.d. points, (len(ks), rows); M's mean of s where every r_i is 0.
-
-    It is `k ∫ E[r s e^{-ur}] (E e^{-ur})^{k-1} du`; s enters less its mean under M, which makes the integrand fall
-    off like u² at 0 and settles the empty support at once.
-    """
-    mean = (r * s).sum(1, keepdim=True) / size
-    centred = r * (s - mean)
-    support = r[r > 0]
-    low, high = math.log(float(support.min())), math.log(float(support.max()))
-    first = math.floor((0.5 * math.log(NEGLIGIBLE / max(ks)) - high) / DIRECT_STEP)
-    last = math.ceil((math.log(-2 * math.log(NEGLIGIBLE)) - low) / DIRECT_STEP)
-    k = torch.tensor(ks, dtype=torch.float64, device=s.device)[:, None]
-    total = torch.zeros((len(ks), len(s)), dtype=torch.float64, device=s.device)
-    for log_u in (DIRECT_STEP * i for i in range(first, last + 1)):
-        u = math.exp(log_u)
-        decay = torch.expm1(-u * r)
-        log_transform = torch.log1p((decay.sum(1) / size[:, 0]).clamp_(min=-1.0))
-        others = torch.where(k > 1, (k - 1) * log_transform, 0.0)  # (E e^{-ur})^0 is 1, also where its log is -inf
-        # `centred` adds up to zero: expm1 keeps the digits of its small transform, exp those of a large u.
-        kept = decay if log_u + high < 0 else torch.exp(-u * r)
-        total += k * u * ((centred * kept).sum(1) / size[:, 0]) * others.exp()
-    return total * DIRECT_STEP + mean.T
+    similarity = ((r * (a @ b.T)).sum(1) / r.sum(1)).cpu().numpy()  # its mean under M
+    logarithm = finite_risks(a, a, b, tau, negatives, exclude, "direct").risk("dcl") + 1 / tau
+    return logarithm - similarity / tau + finite_search_difference(a, b, density, tau, negatives, exclude)

@@ -72,6 +72,21 @@ def test_the_class_identity_of_finite_search_and_dcl(prepared):
     assert empty[5] == pytest.approx((1 - 3 / 39) ** 5, abs=1e-12)
 
 
+def test_on_the_sphere_the_search_tends_to_the_dcl_risk_however_few_points_stand_for_it(sphere):
+    options = OPTIONS.model_copy(update={"negatives": [1, 5, 100, 1_000_000]})
+    with torch.enable_grad():
+        trained = train(*sphere, "cpu", progress=False)
+    evaluation = evaluate(*sphere, trained.initial, trained.final, options, "cpu", 1)
+    of_dcl = [row for row in evaluation.curves if row["risk_loss"] == "dcl"]
+    differences = [abs(row["finite_cross_entropy"] - row["risk"]) for row in of_dcl]
+    assert differences == sorted(differences, reverse=True)
+    assert differences[0] > 0.1
+    assert differences[-1] < 1e-4
+    for term in evaluation.terms:
+        if term.equation in ("Prop 2", "Eq 12"):
+            assert term.holds
+
+
 def test_sphere_meets_the_assumptions_and_has_a_complexity_from_below(sphere):
     _, evaluation = measured(*sphere)
     terms = {(term.term, term.form): term for term in evaluation.terms}

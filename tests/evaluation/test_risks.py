@@ -7,6 +7,7 @@ import torch
 from infonce.evaluation.displacement import displacement
 from infonce.evaluation.embedding import EmbeddedTuples, embed_tuples
 from infonce.evaluation.risks import measure_held_out, tuple_losses
+from infonce.evaluation.rows import run_columns
 from infonce.theory.finite_k import finite_risks
 from infonce.theory.kernels import ANCHOR_BLOCK
 
@@ -42,6 +43,22 @@ def test_the_own_image_is_left_out_of_the_held_out_pool(embedded, held_out, spec
         # k = 1: the expectation over one negative is a plain mean over the pool.
         one = torch.log1p(weights / positive).mean()
         assert measured.risks.risk("infonce")[0, row] == pytest.approx(float(one), abs=1e-9)
+
+
+def test_the_standard_error_of_a_risk_counts_what_each_image_does_as_anchor_and_as_negative(embedded, spec):
+    """At k = 1 in closed form: the loss is log(1 + e^{(s(a,b) - s(a,p))/τ}), so that its influences are means of it."""
+    one = spec.model_copy(update={"negatives": 1})
+    columns = run_columns(one, measure_held_out(embedded, spec.temperature, [1]), np.zeros(2))
+    similarities = embedded.anchors @ embedded.pool.T - (embedded.anchors * embedded.positives).sum(1, keepdim=True)
+    losses = torch.log1p(torch.exp(similarities / spec.temperature))
+    losses[torch.arange(len(losses)), embedded.own] = torch.nan
+    count = len(losses)
+    of_pair = losses - losses.nanmean(dim=1, keepdim=True)
+    as_negative = of_pair.nansum(dim=0) / (count - 1) / count
+    as_anchor = (losses.nanmean(dim=1) - losses.nanmean()) / math.sqrt(count * (count - 1))
+    expected = float((as_negative[embedded.own] + as_anchor).norm())
+    # The logarithms of the similarities' weights are rounded to 16ths.
+    assert columns["held_out_risk_se"] == pytest.approx(expected, rel=0.01)
 
 
 def test_every_held_out_image_is_an_anchor_once(held_out):

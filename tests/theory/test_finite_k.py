@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from infonce.theory.finite_k import (
     empirical_kernel_cross_entropy,
     empirical_kernel_cross_entropy_per_anchor,
-    empty_support_frequency,
     expected_risk,
     finite_risks,
     first_order_coefficient,
@@ -189,14 +188,6 @@ def test_search_with_an_excluded_member_is_as_if_it_were_absent():
     got = empirical_kernel_cross_entropy_per_anchor(a, b, density, 0.2, [1, 9], exclude=[4, -1])
     alone = empirical_kernel_cross_entropy(a[:1], np.delete(b, 4, 0), np.delete(density[:1], 4, 1), 0.2, [1, 9])
     np.testing.assert_allclose(got[:, 0], alone, atol=1e-11)
-
-
-def test_empty_support():
-    np.testing.assert_allclose(empty_support_frequency(0.1, [1, 2, 100]), [0.9, 0.81, 0.9**100])
-    np.testing.assert_array_equal(empty_support_frequency(1.0, [1, 2]), [0, 0])
-    np.testing.assert_array_equal(empty_support_frequency(0.0, 5), [1])
-    with pytest.raises(ValueError, match="support"):
-        empty_support_frequency(1.1, 5)
 
 
 GOOD = random_embeddings(4, 3, 5, 4)

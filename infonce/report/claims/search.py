@@ -124,8 +124,8 @@ def limits(selection: Selection) -> list[str]:
     frame = distances(selection)
     if len(frame) and frame["to_dcl"].max() >= EQUAL:
         notes.append(
-            "Where the density is positive everywhere, CEₖ weighs the pool by dM/dπ while the risks use drawn "
-            "positives: what remains of their distance at large k is that sampling."
+            "Where the density is positive everywhere, M is the pool weighted by dM/dπ in the distance of CEₖ from R̃: "
+            "k points beyond the pool's size repeat its members and are no new ones."
         )
     return [
         *notes,
