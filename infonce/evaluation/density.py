@@ -28,7 +28,7 @@ def finite_search(spec: RunSpec, held_out: TupleInputs, measured: HeldOut) -> Fi
     """CE_k by the identity with the DCL risk for indicator densities, by quadrature for the strictly positive one."""
     if spec.positives == "sphere":
         return _of_sphere(spec, held_out, measured)
-    identity = measured.risks.risk("dcl").mean(axis=1)
+    identity = measured.risk("dcl").mean(axis=1)
     if spec.positives == "class":
         density = class_density(held_out.labels.cpu(), leave_own_out=True)
         anchors = held_out.sampler.anchors(measured.embedded.rows).cpu()
@@ -54,7 +54,7 @@ def _of_sphere(spec: RunSpec, held_out: TupleInputs, measured: HeldOut) -> Finit
     differences = finite_search_difference(
         embedded.anchors[:count], embedded.pool, density, spec.temperature, measured.risks.negatives, exclude=own
     )
-    cross_entropy = measured.risks.risk("dcl").mean(axis=1) + differences.mean(axis=1)
+    cross_entropy = measured.risk("dcl").mean(axis=1) + differences.mean(axis=1)
     return FiniteSearch(cross_entropy, np.zeros(len(differences)), _second_moment(density, own.cpu().numpy()))
 
 

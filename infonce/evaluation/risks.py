@@ -28,6 +28,10 @@ class HeldOut:
     risks: FiniteRisks
     influence: dict[str, np.ndarray]  # of each pool member on the mean risk at each k (len(negatives), m), by loss
 
+    def risk(self, loss: str) -> np.ndarray:
+        """R of each anchor at each k (len(negatives), A): the exact cross-entropy and the difference from it."""
+        return self.kernel.cross_entropy + self.risks.difference(loss)
+
 
 def measure_held_out(embedded: EmbeddedTuples, temperature: float, negatives: list[int]) -> HeldOut:
     """Kernel statistics and exact risks of every held-out anchor, its own image left out of the pool."""

@@ -20,7 +20,7 @@ def run_columns(spec: RunSpec, held_out: HeldOut, empirical_losses: np.ndarray) 
     at = risks.negatives.index(spec.negatives)
     columns: dict[str, Any] = {
         **mean_columns("empirical_risk", empirical_losses),
-        **_mean_over_pool("held_out_risk", risks.risk(spec.loss)[at], held_out.influence[spec.loss][at], held_out),
+        **_mean_over_pool("held_out_risk", held_out.risk(spec.loss)[at], held_out.influence[spec.loss][at], held_out),
         **_mean_over_pool("cross_entropy", kernel.cross_entropy, kernel.pool_influence, held_out),
         **mean_columns("risk_minus_cross_entropy", risks.difference(spec.loss)[at]),
         **mean_columns("q_positive", kernel.q_positive),
@@ -56,7 +56,7 @@ def curve_rows(spec: RunSpec, held_out: HeldOut, search: FiniteSearch) -> list[d
                     "risk_loss": loss,
                     "risk_negatives": k,
                     "own_negatives": k == spec.negatives,
-                    **_mean_over_pool("risk", held_out.risks.risk(loss)[at], held_out.influence[loss][at], held_out),
+                    **_mean_over_pool("risk", held_out.risk(loss)[at], held_out.influence[loss][at], held_out),
                     **limit,
                     **mean_columns("difference", held_out.risks.difference(loss)[at]),
                     "first_order": finite(first / k),

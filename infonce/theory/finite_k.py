@@ -101,7 +101,7 @@ def finite_risks(
 
     `exclude` (A,) leaves one pool member out for each anchor (-1: none). `method="direct"` sums over the whole pool
     at every node of the quadrature (accurate to 1e-10); `"binned"` sorts the log weights into narrow bins with
-    their moments first and is within 1e-7 of it, near the cost of one pass. Memory does not grow with A·m.
+    their moments first and is within its `accuracy` of it, near the cost of one pass. Memory does not grow with A·m.
     `watch` hands on the blocks of anchors one by one, and may show how far they are. Raises ValueError naming a bad
     argument.
     """
@@ -120,6 +120,14 @@ def finite_risks(
         parts.append(_risks(factory(a[rows], b, tau, left_out[rows]), log_positive[rows], ks))
     ce, infonce, dcl = (torch.cat(column, -1).cpu().numpy() for column in zip(*parts, strict=True))
     return FiniteRisks(tuple(ks), ce, infonce, dcl)
+
+
+def accuracy(q_positive: float, chi2: float, k: int) -> float:
+    """How far R - CE by bins may be from the direct quadrature, nats: `min{1e-8, 1e-7 (1 + q + χ²/2)/k}`.
+
+    Measured, not proved (a property test): bins are as exact for the terms of the order 1/k as for the weights.
+    """
+    return min(1e-8, 1e-7 * (1 + q_positive + chi2 / 2) / k)
 
 
 def first_order_coefficient(statistics: KernelStatistics, loss: str = "infonce") -> np.ndarray:

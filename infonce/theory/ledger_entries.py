@@ -123,11 +123,13 @@ def bound(
     met: bool = True,
     note: str | None = None,
     standard_error: float | None = None,
+    accuracy: float = 0.0,
 ) -> Term:
     """A term whose `vacuous`, `clipped` and `holds` follow from its value.
 
     `trivial` is what holds without any theory: an upper bound at or above it (a lower one at or below it) is vacuous,
     and with `clip` it takes the formula's place. A value beyond float64 becomes None, with its logarithm beside it.
+    `accuracy` is how far the measured number may be from what it stands for, beyond rounding.
     """
     sign = -1.0 if side == "lower" else 1.0
     vacuous = side != "value" and trivial is not None and sign * value >= sign * trivial
@@ -138,7 +140,7 @@ def bound(
         assert trivial is not None
         value = trivial
     if holds is None and measured is not None and side != "value":
-        slack = 1e-9 * max(1.0, abs(measured))  # rounding of the measured number
+        slack = 1e-9 * max(1.0, abs(measured)) + accuracy  # the first is rounding
         holds = sign * measured <= sign * value + slack
     finite = value if math.isfinite(value) else None
     return Term(

@@ -3,6 +3,7 @@
 import math
 
 from infonce.theory import gap
+from infonce.theory.finite_k import accuracy
 from infonce.theory.ledger_entries import Measurements, Term, bound
 
 INSTANCE_READING = "in the instance reading: π is the law of views of the images, and M that of one image's views"
@@ -50,9 +51,20 @@ def _infonce_gap(m: Measurements) -> list[Term]:
     k, tau = m.negatives, m.temperature
     difference = m.infonce_risk - m.cross_entropy
     limit = gap.gap_limit(k, tau)
+    exact_to = accuracy(m.q_positive, m.chi2, k)
     low, high = gap.prop1(k, tau)
     terms = [
-        bound("Proposition 1", "Prop 1", "literal", "CE - R", "lower", low, measured=-difference, trivial=-limit),
+        bound(
+            "Proposition 1",
+            "Prop 1",
+            "literal",
+            "CE - R",
+            "lower",
+            low,
+            measured=-difference,
+            trivial=-limit,
+            accuracy=exact_to,
+        ),
         bound(
             "Proposition 1",
             "Prop 1",
@@ -63,8 +75,18 @@ def _infonce_gap(m: Measurements) -> list[Term]:
             log_value=gap.log_prop1_upper(k, tau),
             measured=-difference,
             trivial=limit,
+            accuracy=exact_to,
         ),
-        bound("largest gap", "Sec. 6", "tight", "|R - CE|", "upper", limit, measured=abs(difference)),
+        bound(
+            "largest gap",
+            "Sec. 6",
+            "tight",
+            "|R - CE|",
+            "upper",
+            limit,
+            measured=abs(difference),
+            accuracy=exact_to,
+        ),
     ]
     return terms + _brackets(m, "infonce", "R - CE", difference, limit)
 
@@ -74,8 +96,19 @@ def _dcl_gap(m: Measurements) -> list[Term]:
     difference = m.dcl_risk - m.cross_entropy
     low, high = gap.eq11(k, tau)
     limit = gap.lemma4(tau)
+    exact_to = accuracy(m.q_positive, m.chi2, k)
     terms = [
-        bound("Equation 11", "Eq 11", "literal", "CE - R̃", "lower", low, measured=-difference, trivial=-limit),
+        bound(
+            "Equation 11",
+            "Eq 11",
+            "literal",
+            "CE - R̃",
+            "lower",
+            low,
+            measured=-difference,
+            trivial=-limit,
+            accuracy=exact_to,
+        ),
         bound(
             "Equation 11",
             "Eq 11",
@@ -86,8 +119,18 @@ def _dcl_gap(m: Measurements) -> list[Term]:
             log_value=gap.log_prop1_upper(k, tau),
             measured=-difference,
             trivial=limit,
+            accuracy=exact_to,
         ),
-        bound("Lemma 4", "Lemma 4", "literal", "CE - R̃", "upper", limit, measured=-difference),
+        bound(
+            "Lemma 4",
+            "Lemma 4",
+            "literal",
+            "CE - R̃",
+            "upper",
+            limit,
+            measured=-difference,
+            accuracy=exact_to,
+        ),
     ]
     return terms + _brackets(m, "dcl", "R̃ - CE", difference, limit)
 
@@ -109,6 +152,7 @@ def _brackets(m: Measurements, loss: str, quantity: str, difference: float, limi
                     measured=difference,
                     trivial=trivial,
                     note=note,
+                    accuracy=accuracy(m.q_positive, m.chi2, m.negatives),
                 )
             )
     return terms

@@ -120,7 +120,7 @@ def _rademacher(m: Measurements, c: _Complexity) -> list[Term]:
             form,
             "Rad",
             "upper",
-            half if value is None else value,
+            math.inf if value is None else value,
             measured=m.rademacher_lower,
             trivial=half,
             clip=value is None,

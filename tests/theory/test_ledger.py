@@ -227,6 +227,7 @@ def test_without_assumption_c_the_complexity_is_half_the_range():
             term = one(terms, term=name, quantity="Rad")
             assert term.value == pytest.approx(half, rel=1e-12)
             assert term.vacuous
+            assert term.clipped
 
 
 @pytest.mark.parametrize(
@@ -264,6 +265,25 @@ def test_an_unknown_second_moment_gives_no_value():
     proposition = one(terms, term="Proposition 2")
     assert (proposition.value, proposition.assumptions_met, proposition.vacuous) == (None, False, True)
     assert one(terms, term="Theorem 1", form="literal").clipped
+
+
+@pytest.mark.parametrize("k", [1, 4, 16, 10_000])
+@pytest.mark.parametrize("spread", [0, 1e-8, 1e-5])
+def test_a_collapsed_encoder_violates_nothing(k, spread):
+    """Both ends of the bracket meet there, so that the accuracy of the exact risks is what is left between them."""
+    a, p, b = (np.eye(5)[0] + spread * rows for rows in random_embeddings(0, 30, 60, 5))
+    a, p, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a, p, b))
+    statistics, risks = kernel_statistics(a, p, b, 0.5), finite_risks(a, p, b, 0.5, k)
+    found = measurements(
+        k=k,
+        infonce_risk=float((statistics.cross_entropy + risks.difference("infonce")).mean()),
+        dcl_risk=float((statistics.cross_entropy + risks.difference("dcl")).mean()),
+        finite_cross_entropy=float((statistics.cross_entropy + risks.difference("dcl")).mean()),
+        **{name: float(getattr(statistics, name).mean()) for name in ("cross_entropy", "q_positive", "chi2", "kl")},
+        log_q_min=float(statistics.log_q_min.min()),
+        log_q_max=float(statistics.log_q_max.max()),
+    )
+    assert [term for term in ledger(found) if term.holds is False] == []
 
 
 def test_a_false_measurement_is_found_out():
