@@ -76,13 +76,14 @@ def evaluate(
     data: Data,
     weights: Weights,
     options: Annotated[str, typer.Option(help="settings of the evaluation as JSON")] = "{}",
+    code: Annotated[str, typer.Option(help="digest of the evaluating code, recorded with the run")] = "",
     threads: Threads = 1,
     device: Device = "auto",
 ) -> None:
     """Measure one run: risks, cross-entropies, search quality and every term of the bounds."""
     from infonce.stages.evaluate import run
 
-    run(spec, data.parent, weights.parent, options, threads, device)
+    run(spec, data.parent, weights.parent, options, code, threads, device)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from infonce.evaluation.risks import HeldOut
 from infonce.losses import LOSSES
 from infonce.spec.run import RunSpec
 from infonce.theory.bounds import eq11, gap_bracket, kl_ceiling, prop1
-from infonce.theory.finite_k import first_order_coefficient, second_order_coefficient
+from infonce.theory.finite_k import accuracy, first_order_coefficient, second_order_coefficient
 from infonce.theory.kernels import standard_error
 
 
@@ -59,6 +59,7 @@ def curve_rows(spec: RunSpec, held_out: HeldOut, search: FiniteSearch) -> list[d
                     **_mean_over_pool("risk", held_out.risk(loss)[at], held_out.influence[loss][at], held_out),
                     **limit,
                     **mean_columns("difference", held_out.risks.difference(loss)[at]),
+                    "difference_accuracy": accuracy(float(kernel.q_positive.mean()), float(kernel.chi2.mean()), k),
                     "first_order": finite(first / k),
                     "second_order": finite(second / k**2),
                     **_bounds_of_difference(held_out, loss, k),

@@ -6,7 +6,7 @@ column may not. A null says that a number does not exist or could not be compute
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
@@ -96,13 +96,13 @@ RUNS = _schema(
         "provenance",
         True,
         code_digest=(_TEXT, "digest of the training code"),
-        git_commit=(_TEXT, "commit of the checkout"),
+        git_commit=(_TEXT, "commit of the checkout that trained"),
         git_dirty=(_FLAG, "whether tracked files differed from that commit"),
         data_digest=(_TEXT, "digest of the prepared data"),
-        python_version=(_TEXT, "version of Python"),
-        torch_version=(_TEXT, "version of PyTorch"),
-        package_versions=(_TEXT, "versions of the packages that matter, as JSON"),
-        host=(_TEXT, "name of the machine"),
+        python_version=(_TEXT, "version of Python that trained"),
+        torch_version=(_TEXT, "version of PyTorch that trained"),
+        package_versions=(_TEXT, "versions of the packages that matter, of training, as JSON"),
+        host=(_TEXT, "name of the machine that trained"),
         device=(_TEXT, "processor that trained"),
         driver=(_TEXT, "driver of the GPU; null on a CPU"),
         precision=(_TEXT, "precision that the encoder ran in"),
@@ -116,6 +116,16 @@ RUNS = _schema(
         peak_memory_mib=(_REAL, "largest resident memory of training and evaluation, in MiB"),
         peak_device_memory_mib=(_REAL, "largest memory taken on the GPU, in MiB; null on a CPU"),
         finished_at=(_TEXT, "when training ended, ISO 8601 in UTC"),
+        evaluation_code_digest=(_TEXT, "digest of the evaluating code"),
+        evaluation_git_commit=(_TEXT, "commit of the checkout that evaluated"),
+        evaluation_git_dirty=(_FLAG, "whether tracked files differed from that commit"),
+        evaluation_python_version=(_TEXT, "version of Python that evaluated"),
+        evaluation_torch_version=(_TEXT, "version of PyTorch that evaluated"),
+        evaluation_package_versions=(_TEXT, "versions of the packages that matter, of evaluation, as JSON"),
+        evaluation_host=(_TEXT, "name of the machine that evaluated"),
+        evaluation_device=(_TEXT, "processor that evaluated"),
+        evaluation_precision=(_TEXT, "precision that the encoder was evaluated in; everything after it is float64"),
+        evaluation_finished_at=(_TEXT, "when evaluation ended, ISO 8601 in UTC"),
     ),
 )
 
@@ -139,6 +149,7 @@ CURVES = _schema(
         risk_se=(_REAL, "standard error over the sampling of anchors and pool; null for a single anchor"),
         cross_entropy_se=(_REAL, "standard error over the sampling of anchors and pool; null for a single anchor"),
         difference_se=(_REAL, "standard error over anchors, the pool taken as π; null for a single anchor"),
+        difference_accuracy=(_REAL, "how far the difference may be from its exact value, in nats"),
         first_order=(_REAL, "first-order term of the difference: coefficient / k; null where it overflows"),
         second_order=(_REAL, "second-order term: coefficient / k²; null where it overflows"),
         bracket_lower=(_REAL, "tight lower bound on the difference; null where none is known or it overflows"),

@@ -6,17 +6,19 @@ import pandas as pd
 
 from infonce.report import format as fmt
 
-_LISTED = {
+_OF_BOTH = {  # training, and evaluation under `evaluation_…`
     "git_commit": "Commit of the code",
     "git_dirty": "Uncommitted changes",
     "code_digest": "Digest of the code",
-    "data_digest": "Digest of the data",
     "python_version": "Python",
     "torch_version": "PyTorch",
     "host": "Host",
     "device": "Device",
-    "driver": "Driver",
     "precision": "Precision of the encoder",
+}
+_OF_TRAINING = {
+    "data_digest": "Digest of the data",
+    "driver": "Driver",
     "threads": "Threads",
     "resumed": "Resumed after an interruption",
 }
@@ -24,8 +26,16 @@ _LISTED = {
 
 def provenance(runs: pd.DataFrame) -> list[tuple[str, str]]:
     """(what, values with their number of runs) for the page."""
-    rows = [(words, _counted(runs[column])) for column, words in _LISTED.items()]
-    rows.append(("Packages", _packages(runs["package_versions"])))
+    rows = []
+    for column, words in _OF_BOTH.items():
+        training, evaluation = _counted(runs[column]), _counted(runs[f"evaluation_{column}"])
+        if training == evaluation:
+            rows.append((words, training))
+        else:
+            rows += [(f"{words}, training", training), (f"{words}, evaluation", evaluation)]
+    rows += [(words, _counted(runs[column])) for column, words in _OF_TRAINING.items()]
+    packages = pd.concat([runs["package_versions"], runs["evaluation_package_versions"]])
+    rows.append(("Packages", _packages(packages)))
     seconds = runs["training_seconds"].sum() + runs["evaluation_seconds"].sum()
     rows.append(("Training and evaluation, summed", f"{fmt.number(seconds / 60)} minutes"))
     if runs["peak_memory_mib"].notna().any():

@@ -145,6 +145,16 @@ def _run(spec: dict[str, Any]) -> dict[str, Any]:
         "evaluation_seconds": 1.0,
         "peak_memory_mib": 400.0,
         "finished_at": "2026-01-01T00:00:00Z",
+        "evaluation_code_digest": "e7a1",
+        "evaluation_git_commit": "0123456789abcdef",
+        "evaluation_git_dirty": False,
+        "evaluation_python_version": "3.11.2",
+        "evaluation_torch_version": "2.14.1",
+        "evaluation_package_versions": '{"numpy": "2.3.0", "scipy": "1.17.1"}',
+        "evaluation_host": "node1",
+        "evaluation_device": "cpu",
+        "evaluation_precision": "float64",
+        "evaluation_finished_at": "2026-01-01T00:00:00Z",
     }
 
 
@@ -173,6 +183,7 @@ def _curves(run: dict[str, Any]) -> list[dict[str, Any]]:
                 "cross_entropy": ce,
                 "cross_entropy_se": 0.03,
                 "difference": difference,
+                "difference_accuracy": min(1e-8, 1e-7 * (1 + q + chi2 / 2) / k),
                 "difference_se": 0.01 / k,
                 "first_order": coefficient / k,
                 "second_order": second / k**2,

@@ -1,4 +1,5 @@
 import json
+import shlex
 import shutil
 import zipfile
 
@@ -7,6 +8,7 @@ import pytest
 
 from infonce.records.schemas import SCHEMAS
 from infonce.records.tables import read_table, without_provenance
+from infonce.stages import evaluate
 from tests.workflow.conftest import Workflow
 
 pytestmark = pytest.mark.workflow
@@ -48,8 +50,24 @@ def test_provenance_is_written_where_the_job_ran(finished):
     for row in tables(finished)["runs"].to_pylist():
         for column in ("code_digest", "data_digest", "python_version", "torch_version", "host", "device", "threads"):
             assert row[column] is not None, column
+        for column in ("code_digest", "python_version", "torch_version", "host", "device", "precision", "finished_at"):
+            assert row[f"evaluation_{column}"] is not None, column
+        assert row["evaluation_code_digest"] != row["code_digest"]
         assert row["resumed"] is False
         assert row["training_seconds"] > 0
+
+
+def test_numbers_that_are_measured_again_name_the_job_that_measured(grid):
+    folder = grid.path(RUN)
+    planned = grid.run("--dry-run", "--printshellcmds", "--forcerun", "evaluate", "--", f"{RUN}/run.parquet").stdout
+    words = shlex.split(next(line for line in planned.splitlines() if "infonce evaluate" in line))
+    spec = words[words.index("--spec") + 1]
+    before = read_table(folder / "run.parquet", "runs").to_pylist()[0]
+    evaluate.run(spec, next(grid.path("data", "prepared").glob("digits*")), folder, "{}", "by hand", 1, "cpu")
+    after = read_table(folder / "run.parquet", "runs").to_pylist()[0]
+    assert after["evaluation_code_digest"] == "by hand"
+    assert after["code_digest"] == before["code_digest"]
+    assert after["finished_at"] == before["finished_at"]
 
 
 def test_the_same_grid_gives_the_same_bytes(finished, workflow):

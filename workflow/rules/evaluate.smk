@@ -28,4 +28,5 @@ rule evaluate:
     shell:
         "keep() {{ cp {params.attempts:q} {log:q}; }}; trap keep EXIT;"
         " python -m infonce evaluate --spec {params.spec:q} --options {params.options:q} --data {input.data:q}"
-        " --weights {input.weights:q} --threads {threads} --device {resources.device} >> {params.attempts:q} 2>&1"
+        " --weights {input.weights:q} --code {params.code:q} --threads {threads} --device {resources.device}"
+        " >> {params.attempts:q} 2>&1"
