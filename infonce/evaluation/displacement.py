@@ -7,7 +7,13 @@ from torch import Tensor
 from infonce.data.inputs import TupleInputs
 from infonce.evaluation.embedding import EmbeddedTuples, negatives_in_pool
 
-TUPLES_AT_MOST = 512  # the bounds are means over tuples; more add cost and little accuracy
+MOST_TUPLES = 512  # the bounds are means over tuples; more add cost and little accuracy
+FEWEST_TUPLES, NEGATIVES_AT_MOST = 64, 2**22  # numbers that belong to negatives, so that memory does not grow with k
+
+
+def tuples_for(k: int, most: int) -> int:
+    """Of how many tuples numbers of each negative are kept: at most `most`, fewer where k is above 2²²/`most`."""
+    return min(most, max(FEWEST_TUPLES, NEGATIVES_AT_MOST // k))
 
 
 @dataclass(frozen=True)
@@ -20,8 +26,8 @@ class Displacement:
 
 
 def displacement(before: EmbeddedTuples, after: EmbeddedTuples, inputs: TupleInputs) -> Displacement:
-    """Displacements between two encoders' embeddings of the same tuples, of the first 512 tuples at most."""
-    rows = slice(0, TUPLES_AT_MOST)
+    """Displacements between two encoders' embeddings of the same tuples, of the first 512 at most (`tuples_for`)."""
+    rows = slice(0, tuples_for(inputs.spec.negatives, MOST_TUPLES))
     return Displacement(
         (after.anchors[rows] - before.anchors[rows]).norm(dim=1),
         (after.positives[rows] - before.positives[rows]).norm(dim=1),

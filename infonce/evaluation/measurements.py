@@ -1,5 +1,7 @@
 """What the ledger of bounds is told about a run."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from infonce.encoders import registry
 from infonce.encoders.encoder import Encoder
 from infonce.evaluation.complexity import complexity_from_below
 from infonce.evaluation.density import FiniteSearch
-from infonce.evaluation.displacement import TUPLES_AT_MOST, displacement
+from infonce.evaluation.displacement import MOST_TUPLES, displacement, tuples_for
 from infonce.evaluation.embedding import EmbeddedTuples, embed_tuples
 from infonce.evaluation.risks import HeldOut, tuple_losses
 from infonce.spec.evaluation import EvaluationOptions
@@ -35,11 +37,11 @@ def measurements_of(
     `trained` and `losses` are the training tuples embedded by `after` and their losses.
     """
     at = held_out.risks.negatives.index(spec.negatives)
-    rows = trained.rows[:TUPLES_AT_MOST]
+    rows = trained.rows[: tuples_for(spec.negatives, MOST_TUPLES)]
     untrained = embed_tuples(before, inputs, rows)
     moved = displacement(untrained, trained, inputs)
     losses_before = tuple_losses(untrained, inputs, spec.loss, spec.temperature).cpu().numpy()
-    norms = _input_norms(inputs, rows)
+    norms = _input_norms(inputs, trained.rows[: tuples_for(spec.negatives, spec.tuples)])
     distance = _parameter_distance(before, after)
     radius, _ = dyadic_radius(distance, SMALLEST_RADIUS)
     complexity = complexity_from_below(spec, options, before, inputs, radius)
@@ -92,16 +94,16 @@ def _input_norms(inputs: TupleInputs, rows: Tensor) -> tuple[np.ndarray, np.ndar
     """‖z‖ of what the encoder is given: anchors (T,), positives (T,), negatives (T, k)."""
     images = inputs.sampler.images.to(inputs.device)
     of_image = torch.zeros(len(inputs.labels), dtype=torch.float64, device=inputs.device)
-    of_image[images] = torch.cat([_norms(inputs.pool_inputs(part)) for part in images.split(4096)])
+    of_image[images] = _norms(inputs.pool_inputs, images)
     return (
-        _norms(inputs.anchor_inputs(rows)).cpu().numpy(),
-        _norms(inputs.positive_inputs(rows)).cpu().numpy(),
+        _norms(inputs.anchor_inputs, rows).cpu().numpy(),
+        _norms(inputs.positive_inputs, rows).cpu().numpy(),
         of_image[inputs.sampler.negatives(rows)].cpu().numpy(),
     )
 
 
-def _norms(values: Tensor) -> Tensor:
-    return values.double().flatten(1).norm(dim=1)
+def _norms(make_inputs: Callable[[Tensor], Tensor], indices: Tensor) -> Tensor:
+    return torch.cat([make_inputs(part).double().flatten(1).norm(dim=1) for part in indices.split(1024)])
 
 
 def _parameter_distance(before: Encoder, after: Encoder) -> float:

@@ -79,7 +79,7 @@ def _sampling(m: Measurements) -> list[Term]:
 
 def _ingredients(m: Measurements, c: _Complexity) -> list[Term]:
     largest = sum(float(np.max(norms)) for norms in (m.anchor_norms, m.positive_norms, m.negative_norms))
-    over = f"over {len(np.atleast_1d(m.anchor_norms))} of {m.tuples} training tuples"
+    over = f"over {len(np.atleast_1d(m.anchor_norms)):,} of {m.tuples:,} training tuples"
     terms = [
         bound("B_τ", "Lemma 1", "literal", "B_τ", "value", c.b_tau, note=over),
         bound("largest norms", "Lemma 1", "measured", "max‖a‖ + max‖p‖ + max‖b‖", "value", largest, note=over),
@@ -112,7 +112,7 @@ def _ingredients(m: Measurements, c: _Complexity) -> list[Term]:
 
 def _rademacher(m: Measurements, c: _Complexity) -> list[Term]:
     half = generalisation.loss_range(m.negatives, m.temperature, m.loss) / 2  # Rad ≤ range/2 for any class
-    note = _lipschitz_note(m)
+    note = _lipschitz_note(m) or _norms_note(m)
     terms = [
         bound(
             name,
@@ -214,7 +214,7 @@ def _tight_bias(m: Measurements) -> float:
 
 
 def _notes(m: Measurements, value: float) -> str:
-    parts = [f"before clipping: {value:.6g}", _lipschitz_note(m), _dependence(m)]
+    parts = [f"before clipping: {value:.6g}", _lipschitz_note(m) or _norms_note(m), _dependence(m)]
     return "; ".join(part for part in parts if part)
 
 
@@ -222,6 +222,12 @@ def _dependence(m: Measurements) -> str | None:
     if m.independent_tuples:
         return None
     return f"tuples share images, so they are not i.i.d.; {m.tuples_effective} disjoint ones would be"
+
+
+def _norms_note(m: Measurements) -> str | None:
+    """Why the complexity is no strict bound where the norms of the inputs are those of a part of the tuples."""
+    measured = len(np.atleast_1d(m.anchor_norms))
+    return None if measured >= m.tuples else f"an estimate: norms over the first {measured:,} tuples stand for all"
 
 
 def _lipschitz_note(m: Measurements) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from infonce.data.prepare import prepare
+from infonce.evaluation.displacement import tuples_for
 from infonce.evaluation.measure import evaluate
 from infonce.records.schemas import SCHEMAS
 from infonce.spec.evaluation import EvaluationOptions
@@ -85,6 +86,26 @@ def test_on_the_sphere_the_search_tends_to_the_dcl_risk_however_few_points_stand
     for term in evaluation.terms:
         if term.equation in ("Prop 2", "Eq 12"):
             assert term.holds
+
+
+def test_norms_are_those_of_all_tuples_and_displacements_of_some(prepared, monkeypatch):
+    monkeypatch.setattr("infonce.evaluation.measurements.MOST_TUPLES", 10)
+    monkeypatch.setattr("infonce.evaluation.displacement.MOST_TUPLES", 10)
+    _, evaluation = measured(spec_with(head="lift", training=SHORT), prepared)
+    terms = {(term.term, term.form): term for term in evaluation.terms}
+    assert terms["B_τ", "literal"].note == "over 50 of 50 training tuples"
+    assert terms["Proposition 5", "literal"].note is None
+    monkeypatch.setattr("infonce.evaluation.displacement.FEWEST_TUPLES", 5)
+    monkeypatch.setattr("infonce.evaluation.displacement.NEGATIVES_AT_MOST", 7 * 5)  # seven tuples of k = 5
+    _, evaluation = measured(spec_with(head="lift", training=SHORT), prepared)
+    terms = {(term.term, term.form): term for term in evaluation.terms}
+    assert terms["B_τ", "literal"].note == "over 7 of 50 training tuples"
+    assert terms["Proposition 5", "literal"].note == "an estimate: norms over the first 7 tuples stand for all"
+
+
+def test_numbers_of_negatives_are_bounded_whatever_k():
+    assert [tuples_for(k, 50_000) for k in (1, 83, 4096, 65_536, 10**6)] == [50_000, 50_000, 1024, 64, 64]
+    assert [tuples_for(k, 512) for k in (1, 4096, 65_536)] == [512, 512, 64]
 
 
 def test_sphere_meets_the_assumptions_and_has_a_complexity_from_below(sphere):
