@@ -1,5 +1,8 @@
 """The preflight where there is no cluster, and its reading of the profile; tests/slurm has the real one."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from infonce.cluster.check import check
 from infonce.cluster.site import read_site, read_workflow, requests, sbatch_options
 from infonce.cluster.surroundings import downloads
 from infonce.errors import ConfigError
+from tests.workflow.conftest import SMALL, workflow_environment
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = ROOT / "config" / "config.yaml"
@@ -70,6 +74,33 @@ def test_options_of_each_form(site, tmp_path, resources, option):
     train, evaluate = requests(workflow)
     assert sbatch_options(train, site)[-3:] == ["--account=mine", "--partition=gpu", option]
     assert sbatch_options(evaluate, site)[-1] == "--account=mine"
+
+
+MODEL = {"train": {"gpus": 1}, "gpu_request": "gpu_model", "gpu_model": "h200"}
+
+
+def test_a_gpu_model_of_a_configuration_file_is_asked_for_under_the_profile(site, tmp_path):
+    train, _ = requests(read_workflow(site, grid(tmp_path, resources=MODEL)))
+    assert train.gpus == {"gpu": 1, "gpu_model": "h200"}
+
+
+def test_snakemake_with_the_profile_asks_for_the_gpu_model_of_a_configuration_file(tmp_path):
+    values = SMALL | {"positives": ["augment"], "negatives": [4], "temperatures": [1], "resources": MODEL}
+    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(values))
+    command = [sys.executable, "-m", "snakemake", "--profile", str(ROOT / "slurm"), "--dry-run"]
+    command += ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path), "--configfile", "grid.yaml"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=workflow_environment(), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (asked,) = re.findall(r"^rule train:$.*?resources: (.*?)$", done.stdout + done.stderr, re.M | re.S)
+    assert "gpu=1, gpu_model=h200" in asked
+
+
+def test_what_the_profile_says_lies_over_the_configuration_files(site, tmp_path):
+    site = type(site)(site.path, None, {}, {}, {"resources": {"gpu_request": "gres"}})
+    train, _ = requests(read_workflow(site, grid(tmp_path, resources=MODEL)))
+    assert train.gpus == {"gres": "gpu:h200:1"}
 
 
 def test_further_options_are_tried_too(site, tmp_path):

@@ -32,7 +32,7 @@ FORMS = {
 def checkouts(clone):
     """A checkout for each form, in which Snakemake has tried to submit the trainings; all of them at once."""
     made = {form: clone(f"request-{form}") for form in FORMS}
-    change_profile(made["gres"].folder, "{gpu_request: gpu}", "{gpu_request: gres}")
+    change_profile(made["gres"].folder, f"# resources: {MODEL}", "resources: {gpu_request: gres}")
     use_site_block(made["gpu_model"].folder)
     started = []
     for form, checkout in made.items():
@@ -52,9 +52,10 @@ def use_site_block(folder: Path) -> None:
     """Take in every commented line of the profile's site block, but the account, which needs accounting."""
     profile = folder / "slurm" / "profile.yaml"
     text = profile.read_text()
-    text = re.sub(r"^  # (slurm_partition|constraint|train|evaluate)", r"  \1", text, flags=re.MULTILINE)
+    text = re.sub(r"^  # (slurm_partition|constraint|train|evaluate|resources):", r"  \1:", text, flags=re.MULTILINE)
     assert text.count("slurm_partition: ") == 3
-    profile.write_text(text.replace("{gpu_request: gpu}", MODEL, 1))
+    assert f"\n  resources: {MODEL}\n" in text
+    profile.write_text(text)
 
 
 def lines(checkout) -> list[list[str]]:
