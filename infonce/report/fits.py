@@ -1,11 +1,13 @@
 """Statistics over seeds and along k; a run is one observation, a seed one replicate."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+
+from infonce.report.selection import CELL
 
 CONFIDENCE = 0.95
 DOMINANCE = 0.05  # the second-order term is at most this share of the first where a slope is fitted
@@ -19,13 +21,15 @@ class Mean:
     value: float
     half_width: float | None
     n: int
+    cells_left_out: int = 0  # as not every replicate has them
 
     @property
     def over(self) -> str:
         """What stands behind the interval, or why there is none."""
+        without = f", without {self.cells_left_out} cells that a seed lacks" if self.cells_left_out else ""
         if self.half_width is not None:
-            return f"95 % interval over {self.n} seeds"
-        return f"the same in {self.n} seeds" if self.n > 1 else f"{self.n} seed, no interval"
+            return f"95 % interval over {self.n} seeds{without}"
+        return f"the same in {self.n} seeds{without}" if self.n > 1 else f"{self.n} seed, no interval{without}"
 
     @property
     def lower(self) -> float:
@@ -53,8 +57,23 @@ def mean_with_interval(values: pd.Series | np.ndarray | list[float]) -> Mean:
 
 
 def mean_over_seeds(runs: pd.DataFrame, column: str) -> Mean:
-    """Each seed's mean over its runs is one replicate: runs that share a seed are not independent."""
-    return mean_with_interval(runs.groupby("seed")[column].mean())
+    """Each seed's mean over its cells is one replicate: runs that share a seed are not independent.
+
+    A cell is a point of the grid but for the seed. Where runs are missing, seeds with less than half as many cells as
+    the fullest are left out, and then the cells that a seed lacks: means over different cells differ for no reason of
+    theirs. Seeds that share no cell with the fuller ones are left out as well.
+    """
+    known = runs.dropna(subset=[column])
+    if known.empty:
+        return mean_with_interval([])
+    axes = [axis for axis in CELL if axis in known]
+    table = known.assign(all_of_them=0).pivot_table(index=axes or "all_of_them", columns="seed", values=column)
+    counts = table.count().sort_values(ascending=False, kind="stable")
+    seeds = list(counts[2 * counts >= counts.iloc[0]].index)
+    while (shared := table[seeds].dropna()).empty:
+        seeds.pop()
+    mean = mean_with_interval(shared.mean())
+    return replace(mean, cells_left_out=len(table) - len(shared))
 
 
 def first_order_rules(curves: pd.DataFrame) -> pd.Series:

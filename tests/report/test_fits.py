@@ -17,6 +17,25 @@ def test_the_interval_is_that_of_student() -> None:
     assert mean.n == 3
 
 
+def test_means_over_seeds_are_over_the_same_cells() -> None:
+    cells = pd.DataFrame(
+        [{"seed": seed, "negatives": k, "temperature": 1.0, "kl": k + 0.01 * seed} for seed in (1, 2) for k in range(8)]
+    )
+    whole = fits.mean_over_seeds(cells, "kl")
+    of_seeds = fits.mean_with_interval([3.51, 3.52])
+    assert (whole.value, whole.half_width) == pytest.approx((of_seeds.value, of_seeds.half_width))
+    gaps = cells.drop(cells.index[[12, 13]])  # seed 2 lacks k = 4 and 5
+    mean = fits.mean_over_seeds(gaps, "kl")
+    assert mean.half_width == pytest.approx(whole.half_width)
+    assert (mean.n, mean.cells_left_out) == (2, 2)
+    assert mean.over == "95 % interval over 2 seeds, without 2 cells that a seed lacks"
+    hardly_begun = fits.mean_over_seeds(cells.drop(cells.index[11:]), "kl")  # three cells of eight
+    assert (hardly_begun.value, hardly_begun.n, hardly_begun.cells_left_out) == (pytest.approx(3.51), 1, 0)
+    apart = cells[(cells["seed"] == 1) == (cells["negatives"] < 4)]
+    assert fits.mean_over_seeds(apart, "kl").n == 1
+    assert fits.mean_over_seeds(cells[["seed", "kl"]], "kl").half_width == pytest.approx(whole.half_width)
+
+
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [1.0, math.nan]])
 def test_no_interval_without_spread(values: list[float]) -> None:
     assert fits.mean_with_interval(values).half_width is None

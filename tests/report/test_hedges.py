@@ -6,7 +6,7 @@ import pytest
 
 from infonce.report import Tables, fits
 from infonce.report.claims import averaging, gap, ledger, quality, rate, search, stopping, temperature
-from infonce.report.claims.claim import Claim, Verdict
+from infonce.report.claims.claim import Claim, Verdict, judged
 from tests.report.model import changed, make_tables, specs
 from tests.report.test_claims import answered, only
 
@@ -39,6 +39,9 @@ def growing_at_the_lowest(run: pd.Series) -> float:
     [
         (uncertain, Verdict.UNDECIDED, "undecided (the interval allows both) at 4 temperatures"),
         (falling, Verdict.SUPPORTED, "falling (0 above the interval) at 4 temperatures"),
+        (falling, Verdict.SUPPORTED, "The gap does not grow with k: "),
+        (lambda run: -run["negatives"] - 0.01 * run["seed"], Verdict.SUPPORTED, "The gap does not grow with k: "),
+        (lambda run: 1.0 + 1e-9 * run["seed"] * run["negatives"], Verdict.SUPPORTED, "The gap levels off as k grows: "),
         (
             growing_at_the_lowest,
             Verdict.PARTLY,
@@ -112,6 +115,53 @@ def test_a_search_that_never_holds_a_positive_supports_only_in_part(tables: Tabl
     answer = answered(search.CLAIM, changed(tables, "curves", lambda curves: curves.assign(empty_support=1.0)))
     assert answer.verdict is Verdict.PARTLY
     assert "M itself stands in throughout" in answer.text
+
+
+def test_a_search_at_one_k_shows_no_approach(tables: Tables) -> None:
+    one = changed(tables, "curves", lambda curves: curves[curves["risk_negatives"] == 64])
+    answer = answered(search.CLAIM, one)
+    assert answer.verdict is Verdict.NOT_MEASURED
+    assert "two values of k" in answer.text
+
+
+def test_temperatures_of_different_k_order_nothing(tables: Tables) -> None:
+    """No series of one k and one seed has two temperatures, however the KL differs between them."""
+    apart = changed(
+        tables, "runs", lambda runs: runs[(runs["temperature"] == 1) == (runs["negatives"] == runs["negatives"].min())]
+    )
+    apart = changed(apart, "runs", lambda runs: runs[runs["temperature"].isin([0.1, 1])])
+    answer = answered(temperature.CLAIM, apart)
+    assert answer.verdict is Verdict.NOT_MEASURED
+    assert "no k and seed has two temperatures" in answer.text
+
+
+def test_nothing_is_judged_by_no_case() -> None:
+    with pytest.raises(ValueError, match="total: expected at least one case"):
+        judged(0, 0)
+
+
+def test_bounds_that_cannot_fail_are_no_tests(tables: Tables) -> None:
+    vacuous = changed(tables, "terms", lambda terms: terms.assign(vacuous=True, clipped=True))
+    answer = answered(ledger.CLAIM, vacuous)
+    assert answer.verdict is Verdict.NOT_MEASURED
+    assert "(0 tests in" in answer.text
+    assert "more being vacuous, which no test can find violated" in answer.text
+    violated = changed(vacuous, "terms", lambda terms: terms.assign(holds=False))
+    assert answered(ledger.CLAIM, violated).verdict is not Verdict.NOT_MEASURED
+
+
+def test_the_bracket_is_held_to_what_the_differences_are_exact_to(tables: Tables) -> None:
+    """As for a collapsed encoder, where both ends of the bracket meet at the difference."""
+
+    def outside_by(share: float):
+        def change(curves: pd.DataFrame) -> pd.DataFrame:
+            ends = curves["difference"] + share * curves["difference_accuracy"]
+            return curves.assign(bracket_lower=ends, bracket_upper=ends)
+
+        return change
+
+    assert "violated" not in answered(rate.CLAIM, changed(tables, "curves", outside_by(0.9))).text
+    assert "violated" in answered(rate.CLAIM, changed(tables, "curves", outside_by(1.1))).text
 
 
 def test_an_identity_is_no_measurement(tables: Tables) -> None:

@@ -6,7 +6,16 @@ import pandas as pd
 
 from infonce.report import fits
 from infonce.report import format as fmt
-from infonce.report.claims.claim import Answer, Claim, Verdict, factor, judged, not_measured, seed_limits
+from infonce.report.claims.claim import (
+    Answer,
+    Claim,
+    Verdict,
+    factor,
+    judged,
+    not_measured,
+    seed_limits,
+    tests_of_bounds,
+)
 from infonce.report.figures.averaging import AVERAGING, MAXIMISING, comparison, displacements
 from infonce.report.figures.averaging_training import along_training, moved
 from infonce.report.figures.norms import LARGEST, NORM_TERM, norm_terms
@@ -109,13 +118,11 @@ def _norms(selection: Selection) -> str:
 
 
 def _violations(frame: pd.DataFrame) -> str:
-    tested = frame[frame["holds"].notna()]
-    violated = int((tested["holds"] == False).sum())  # noqa: E712  (None is not tested)
-    if tested.empty:
-        return "Neither was held against the measured change of the loss."
-    return (
-        f"Both hold against the measured change of the loss in {fmt.share(len(tested) - violated, len(tested))} tests."
-    )
+    tested, idle, violated = tests_of_bounds(frame)
+    if not tested:
+        why = ": they say no more than the range of the loss" if idle else ""
+        return f"Neither was held against the measured change of the loss{why}."
+    return f"Both hold against the measured change of the loss in {fmt.share(tested - violated, tested)} tests."
 
 
 def tables(selection: Selection) -> list[Table]:

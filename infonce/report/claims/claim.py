@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+import pandas as pd
+
 from infonce.report import fits
 from infonce.report import format as fmt
-from infonce.report.selection import Selection
+from infonce.report.selection import USABLE, Selection
 from infonce.report.style import Drawing
 from infonce.report.tabulate import Table
 
@@ -56,10 +58,26 @@ def not_measured(why: str, details: str = "") -> Answer:
 
 
 def judged(good: int, total: int) -> Verdict:
-    """Supported where it is so everywhere, not supported where it is so in at most half of the cases."""
+    """Supported where it is so everywhere, not supported where it is so in at most half of the cases.
+
+    Raises ValueError where there is no case: that is `not_measured`, and for each claim to say why.
+    """
+    if total < 1:
+        raise ValueError("total: expected at least one case to judge by")
     if good == total:
         return Verdict.SUPPORTED
     return Verdict.PARTLY if 2 * good > total else Verdict.NOT_SUPPORTED
+
+
+def tests_of_bounds(terms: pd.DataFrame) -> tuple[int, int, int]:
+    """How many bounds were tested that could have failed, how many say too little to be tested, and the violated ones.
+
+    A vacuous bound says no more than holds without theory, and a clipped one is that: neither can fail.
+    """
+    known = terms[terms["holds"].notna()]
+    violated = known["holds"] == False  # noqa: E712  (None is not tested)
+    idle = (known["vacuous"] | known["clipped"]) & ~violated
+    return int((~idle).sum()), int(idle.sum()), int(violated.sum())
 
 
 def factor(log: fits.Mean) -> str:
@@ -78,7 +96,7 @@ def seed_limits(selection: Selection) -> list[str]:
         notes.append(
             f"{int((counts < 2).sum())} of {len(counts)} cells have a single seed: no interval is given there."
         )
-    failed = int((~runs["status"].isin(["ok", "stopped_early"])).sum())
+    failed = int((~runs["status"].isin(USABLE)).sum())
     if failed:
         notes.append(f"{failed} of {len(runs)} runs ended without numbers and are left out; see Missing and diverged.")
     return notes

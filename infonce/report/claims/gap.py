@@ -49,13 +49,16 @@ _MEANINGS = {
 def _judged(states: pd.Series) -> tuple[Verdict, str]:
     """The claim is that the gap does not go on growing: a falling gap does not speak against it."""
     held, growing = int(states.isin(["level", "falling"]).sum()), int((states == "growing").sum())
-    if held == len(states):
+    if (states == "level").all():
         return Verdict.SUPPORTED, "The gap levels off as k grows"
+    if held == len(states):
+        return Verdict.SUPPORTED, "The gap does not grow with k"
     if 2 * growing > len(states):
         return Verdict.NOT_SUPPORTED, "The data do not support that the gap levels off over the k of this grid"
     if 2 * (held + growing) < len(states) or held == 0:
         return Verdict.UNDECIDED, "These seeds do not decide whether the gap levels off over the k of this grid"
-    return Verdict.PARTLY, "Over the k of this grid the gap levels off at some temperatures"
+    words = "does not grow" if (states == "falling").any() else "levels off"
+    return Verdict.PARTLY, f"Over the k of this grid the gap {words} at some temperatures"
 
 
 def _whole(values: Iterable[float]) -> str:

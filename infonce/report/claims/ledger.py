@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from infonce.report import format as fmt
-from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits
+from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, seed_limits, tests_of_bounds
 from infonce.report.figures import complexity
 from infonce.report.figures import ledger as figures
 from infonce.report.selection import Selection
@@ -23,21 +23,21 @@ def answer(selection: Selection) -> Answer:
     bounds = terms[terms["side"] != "value"]
     if bounds.empty:
         return not_measured("no bound was evaluated.")
-    tested = bounds[bounds["holds"].notna()]
-    failed = tested[tested["holds"] == False]  # noqa: E712  (None is not tested)
-    violated = len(failed)
+    failed = bounds[bounds["holds"] == False]  # noqa: E712  (None is not tested)
+    tested, idle, violated = tests_of_bounds(bounds)
     broken = int(failed["assumptions_met"].sum())
     vacuous = int(bounds["vacuous"].sum())
     if violated:
         verdict = Verdict.NOT_SUPPORTED if broken else Verdict.PARTLY
         opening = (
-            f"{fmt.integer(violated)} of {fmt.integer(len(tested))} tested bounds are violated, {fmt.integer(broken)} "
+            f"{fmt.integer(violated)} of {fmt.integer(tested)} tested bounds are violated, {fmt.integer(broken)} "
             f"of them with their assumptions met ({fmt.listing(sorted(set(failed['equation'])))})"
         )
     else:
-        verdict = Verdict.SUPPORTED if len(tested) else Verdict.NOT_MEASURED
+        verdict = Verdict.SUPPORTED if tested else Verdict.NOT_MEASURED
         runs = fmt.plural(terms["run"].nunique(), "run")
-        opening = f"Every bound holds where it is tested ({fmt.plural(len(tested), 'test')} in {runs})"
+        apart = f", {fmt.integer(idle)} more being vacuous, which no test can find violated" if idle else ""
+        opening = f"Every bound holds where it is tested ({fmt.plural(tested, 'test')} in {runs}{apart})"
     return Answer(
         verdict,
         f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is say no more than holds without theory.",

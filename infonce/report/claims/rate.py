@@ -28,12 +28,12 @@ def answer(selection: Selection) -> Answer:
     near = fitted["slope"].sub(-1).abs() <= TOLERANCE
     violations = sum(_violations(selection.curves))
     symbol = "R" if selection.loss == "infonce" else "R̃"
-    good = bool(near.all()) and violations == 0 and _covers(slope)
+    good = bool(near.all()) and violations == 0 and _near_minus_one(slope)
     if good:
         verdict, opening = Verdict.SUPPORTED, f"{symbol}(k) − CE falls as 1/k"
     elif bool(near.all()):
         verdict, opening = Verdict.PARTLY, f"{symbol}(k) − CE falls as 1/k, yet a bound is violated"
-    elif _covers(slope):
+    elif _near_minus_one(slope):
         verdict, opening = Verdict.PARTLY, f"{symbol}(k) − CE falls as 1/k on average, yet not in every run"
     else:
         verdict, opening = Verdict.NOT_SUPPORTED, "The data do not support the rate 1/k"
@@ -41,7 +41,7 @@ def answer(selection: Selection) -> Answer:
     return Answer(verdict, f"{opening}: {_slope_sentence(fitted, slope, symbol)}", details)
 
 
-def _covers(slope: fits.Mean) -> bool:
+def _near_minus_one(slope: fits.Mean) -> bool:
     return abs(slope.value + 1) <= TOLERANCE
 
 
@@ -90,8 +90,8 @@ def _capital(sentence: str) -> str:
 
 
 def _violations(curves: pd.DataFrame) -> tuple[int, int]:
-    """Points outside the tight bracket and outside the literal envelope, beyond rounding in the last digits."""
-    slack = 1e-12 + 1e-9 * curves["difference"].abs()
+    """Points outside the tight bracket and outside the literal envelope, beyond what the differences are exact to."""
+    slack = curves["difference_accuracy"]
     outside = [
         int(
             (

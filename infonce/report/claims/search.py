@@ -3,7 +3,7 @@
 import pandas as pd
 
 from infonce.report import format as fmt
-from infonce.report.claims.claim import Answer, Claim, Verdict, judged, not_measured, seed_limits
+from infonce.report.claims.claim import Answer, Claim, Verdict, judged, not_measured, seed_limits, tests_of_bounds
 from infonce.report.figures.search import EQUAL, distances, interpretation
 from infonce.report.selection import Selection
 from infonce.report.tabulate import Column, Table
@@ -18,10 +18,12 @@ def answer(selection: Selection) -> Answer:
         return not_measured(
             "CEₖ is known exactly only where the density dM/dπ is, and no run of this selection has it."
         )
+    if frame["risk_negatives"].nunique() < 2:
+        return not_measured("it needs the risks at two values of k or more (`evaluation.negatives`).")
     closer = int((frame["to_dcl"] < frame["to_infonce"]).sum())
     ends = _ends(frame)
     falling = int((ends["last"] < ends["first"]).sum())
-    tested, violated = _bounds(selection.terms)
+    tested, idle, violated = tests_of_bounds(selection.terms[selection.terms["equation"].isin(["Prop 2", "Eq 12"])])
     verdict = Verdict.NOT_SUPPORTED if violated else judged(falling, len(ends))
     if verdict is Verdict.SUPPORTED and (2 * closer <= len(frame) or _always_empty(frame)):
         verdict = Verdict.PARTLY  # the risk of DCL is not the closer one, or no search ever holds a positive
@@ -34,6 +36,8 @@ def answer(selection: Selection) -> Answer:
         if tested and not violated
         else f"Proposition 2 or Eq 12 is violated in {fmt.integer(violated)} of {fmt.integer(tested)} tests."
         if violated
+        else "Proposition 2 and Eq 12 say no more here than holds without theory."
+        if idle
         else "The ledger holds no test of Proposition 2."
     )
     return Answer(
@@ -83,12 +87,6 @@ def _empty(frame: pd.DataFrame) -> str:
         f"No point of the k is a possible positive in {fmt.number(100 * shares.iloc[0], 2)} % of searches at k = "
         f"{fmt.integer(shares.index[0])}; that share falls{below}."
     )
-
-
-def _bounds(terms: pd.DataFrame) -> tuple[int, int]:
-    """Tests of Proposition 2 and Eq 12, and violations among them."""
-    rows = terms[terms["equation"].isin(["Prop 2", "Eq 12"]) & terms["holds"].notna()]
-    return len(rows), int((rows["holds"] == False).sum())  # noqa: E712  (None is not tested)
 
 
 def tables(selection: Selection) -> list[Table]:

@@ -17,6 +17,8 @@ def answer(selection: Selection) -> Answer:
     if runs["temperature"].nunique() < 2:
         return not_measured("it needs two temperatures or more.", _bounds_sentence(runs))
     falling, series = _falling(runs)
+    if not series:
+        return not_measured("no k and seed has two temperatures.", _bounds_sentence(runs))
     verdict = judged(falling, series) if not any(_violations(runs)) else Verdict.NOT_SUPPORTED
     opening = {
         Verdict.SUPPORTED: "A lower temperature lets the search concentrate",
