@@ -98,5 +98,5 @@ def _axes(runs: pd.DataFrame, requested: list[dict[str, Any]] | None) -> list[tu
 
 
 def _versions(runs: pd.DataFrame) -> str:
-    commits = _unique(runs["git_commit"].dropna())
+    commits = _unique(pd.concat([runs["git_commit"], runs["evaluation_git_commit"]]).dropna())
     return fmt.listing(commit[:10] for commit in commits) if commits else "an unrecorded version"

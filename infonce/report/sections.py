@@ -152,5 +152,5 @@ def _run_tables(selection: Selection) -> list[Table]:
     ]
     order = [column.key for column in _CELL_COLUMNS] + ["seed"]
     rows = records(selection.all_runs.sort_values(order)[[column.key for column in columns]])
-    caption = "Every run, with standard errors over held-out anchors or training tuples; values in nats."
+    caption = "Every run, with standard errors over held-out anchors and pool, or over training tuples; values in nats."
     return [Table("runs", caption, columns, rows, empty="No run yet.")]

@@ -51,8 +51,8 @@ def gap(selection: Selection) -> Drawing:
         title="The generalisation gap",
         alt=f"Gap between held-out and empirical risk against {', '.join(varied)}; one line for each temperature.",
         caption="Means over seeds; bars are one standard error over seeds where n ≥ 2. Against n and d: at the "
-        "largest k that the grid varies them for. Each run's own standard error, over anchors and tuples, is in the "
-        "table of runs. " + seeds_text(data),
+        "largest k that the grid varies them for. Each run's own standard error, over anchors, pool and tuples, is in "
+        "the table of runs. " + seeds_text(data),
         data=data,
         draw=_draw,
     )
