@@ -16,18 +16,46 @@ PACKAGE = Path(__file__).resolve().parent.parent
 _LEFT_OUT = ("infonce.records", "infonce.files", "infonce.errors", "infonce.progress")
 
 
+# The tables of data sets. What a training or an evaluation reads of a data set lies in its prepared folder, whose path
+# and manifest hold its options; so neither a new entry nor another licence or address makes a run anew.
+TABLES_OF_DATA = ("infonce.data.registry", "infonce.data.sources")
+READERS = "infonce.data.readers"
+
+
 @functools.cache
-def code_digest(*entries: str) -> str:
-    """A digest of the modules `entries` and of every module of this package that they import, at any depth."""
+def code_digest(*entries: str, without: tuple[str, ...] = ()) -> str:
+    """A digest of the modules `entries` and of every module of this package that they import, at any depth.
+
+    The modules `without` are left out, and what only they import.
+    """
     digest = hashlib.blake2b(digest_size=8)
-    for name, module in sorted(_closure(entries).items()):
+    for name, module in sorted(_closure(entries, without).items()):
         digest.update(f"{name}\n{module.meaning}\n".encode())
     return digest.hexdigest()
 
 
-def modules_of(*entries: str) -> list[str]:
+def preparing_digest(name: str, downloaded: bool, facts: str) -> str:
+    """A digest of the code that prepares the data set `name`: with its own reader, without those of other data sets.
+
+    `facts` is all that this code is told by the tables of data sets.
+    """
+    readers = _modules_with(f"read_{name}") if downloaded else []
+    every_reader = downloaded and not readers  # one that goes by another name
+    without = TABLES_OF_DATA if every_reader else (*TABLES_OF_DATA, READERS)
+    code = code_digest("infonce.stages.prepare", *readers, without=without)
+    return hashlib.blake2b(f"{code}\n{facts}".encode(), digest_size=8).hexdigest()
+
+
+def _modules_with(function: str) -> list[str]:
+    """The modules from which the table of readers imports a function of that name."""
+    table = read_module(READERS)
+    ending = f".{function}"
+    return [name.removesuffix(ending) for name in table.imports if name.endswith(ending)] if table else []
+
+
+def modules_of(*entries: str, without: tuple[str, ...] = ()) -> list[str]:
     """The names of the modules that `code_digest` covers."""
-    return sorted(_closure(entries))
+    return sorted(_closure(entries, without))
 
 
 @dataclass(frozen=True)
@@ -38,12 +66,12 @@ class Module:
     meaning: str
 
 
-def _closure(entries: tuple[str, ...]) -> dict[str, Module]:
+def _closure(entries: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Module]:
     found: dict[str, Module] = {}
     waiting = list(entries)
     while waiting:
         name = waiting.pop()
-        if name in found or name.startswith(_LEFT_OUT):
+        if name in found or name in without or name.startswith(_LEFT_OUT):
             continue
         module = read_module(name)
         if module is not None:

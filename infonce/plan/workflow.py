@@ -13,7 +13,8 @@ from infonce.data.registry import dataset, prepared_name
 from infonce.encoders.registry import encoder
 from infonce.errors import ConfigError
 from infonce.plan.costs import Cost, evaluation_cost, training_cost
-from infonce.plan.digest import PACKAGE, code_digest
+from infonce.plan.digest import PACKAGE, TABLES_OF_DATA, code_digest, preparing_digest
+from infonce.plan.facts import preparation_facts
 from infonce.plan.grid import load_grid
 from infonce.spec.config import Config, ResourceOptions
 from infonce.spec.run import AXES, RUN_PATTERN, DatasetOptions, RunSpec
@@ -156,15 +157,22 @@ class Workflow:
         """The digest of the code that a stage's results depend on."""
         return code_digest(f"infonce.stages.{stage}")
 
+    def preparing_code(self, wildcards: Any) -> str:
+        """The digest of all that a prepared folder depends on: code, and what the registry says of its data set."""
+        name, options = self._prepared[wildcards.prepared]
+        return preparing_digest(name, dataset(name).downloaded, preparation_facts(name, options))
+
     @asked_for_each_job
     def training_code(self, wildcards: Any) -> str:
         """The digest of the code that a run's training depends on; its encoder stands in a file of its own."""
-        return code_digest("infonce.stages.train", encoder(self.run(wildcards).encoder).module)
+        return code_digest("infonce.stages.train", encoder(self.run(wildcards).encoder).module, without=TABLES_OF_DATA)
 
     @asked_for_each_job
     def evaluation_code(self, wildcards: Any) -> str:
         """The digest of the code that a run's evaluation depends on."""
-        return code_digest("infonce.stages.evaluate", encoder(self.run(wildcards).encoder).module)
+        return code_digest(
+            "infonce.stages.evaluate", encoder(self.run(wildcards).encoder).module, without=TABLES_OF_DATA
+        )
 
     # Resources: a job that is tried again asks for twice the memory and time
 

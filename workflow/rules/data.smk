@@ -39,7 +39,7 @@ rule prepare:
         dataset=WORKFLOW.dataset,
         options=WORKFLOW.dataset_options,
         raw=f"{WORKFLOW.data}/raw",
-        code=WORKFLOW.code("prepare"),
+        code=WORKFLOW.preparing_code,
     shell:
         "python -m infonce prepare --dataset {params.dataset:q} --options {params.options:q}"
         " --raw {params.raw:q} --output {output:q} --code {params.code} {input:q} > {log:q} 2>&1"
