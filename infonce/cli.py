@@ -14,6 +14,7 @@ from infonce import __version__
 from infonce.cluster import commands as cluster
 from infonce.data import cli as data
 from infonce.errors import InfonceError
+from infonce.options import DEFAULT_CONFIG, ConfigFiles
 
 app = typer.Typer(
     name="infonce",
@@ -33,8 +34,6 @@ Weights = Annotated[Path, typer.Option(help="weights.safetensors in the run's fo
 Threads = Annotated[int, typer.Option(min=1, help="processor threads")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda")]
 ConfigJson = Annotated[str, typer.Option("--config", help="the configuration as JSON, as the workflow logs it")]
-ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="laid over config/config.yaml, as by Snakemake")]
-DEFAULT_CONFIG = Path("config/config.yaml")
 OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infonce.errors import ClusterError
+from infonce.options import DEFAULT_CONFIG, ConfigFiles
 
 if TYPE_CHECKING:
     from infonce.cluster.surroundings import Finding
 
 app = typer.Typer(help="Before, during and after a run on a Slurm cluster.", no_args_is_help=True)
 
-ConfigFiles = Annotated[list[Path], typer.Option("--configfile", help="laid over config/config.yaml, as by Snakemake")]
 Profile = Annotated[Path, typer.Option(help="folder of the profile")]
-DEFAULT_CONFIG = Path("config/config.yaml")
 
 
 def tell(findings: "Iterable[Finding]") -> int:
