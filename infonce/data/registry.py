@@ -3,7 +3,6 @@
 Nothing here reads a file or imports torch, so a configuration is checked before any job starts.
 """
 
-import difflib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from infonce.data.allocation import allocate
 from infonce.data.sources import SourceFile
 from infonce.errors import ConfigError
 from infonce.spec.run import DatasetOptions, Positives, TupleDesign
+from infonce.spec.source import unknown
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,7 @@ def dataset(name: str) -> DatasetInfo:
     """The entry of `name`; ConfigError with the nearest known name where there is none."""
     if name in DATASETS:
         return DATASETS[name]
-    near = difflib.get_close_matches(name, DATASETS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"unknown data set {name!r}{hint} Known: {', '.join(DATASETS)}")
+    raise ConfigError(unknown("data set", name, DATASETS))
 
 
 def check_options(name: str, options: DatasetOptions) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infonce.encoders.registry import HEADS, Option, Shape, register
-from infonce.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     description="3×3 convolutions with ReLU, halving the resolution between them; no biases, no normalisation",
     heads=HEADS,
     lipschitz=True,
-    reason="convolutions without biases, ReLU and average pooling are Lipschitz in the weights on a ball, with a "
-    "constant times ‖z‖",
+    images_only=True,
     options={
         "width": Option(32, "channels of the first convolution, doubled by each further one", least=1),
         "layers": Option(3, "number of convolutions", least=1),
@@ -27,8 +25,6 @@ def build(input_shape: Shape, features: int, width: int, layers: int) -> nn.Modu
     """Convolutions, then the mean over positions, then a linear map to the features."""
     from torch import nn
 
-    if len(input_shape) != 3:
-        raise ConfigError(f"the encoder 'convnet' needs images (C, H, W), not inputs of shape {input_shape}")
     channels, side = input_shape[0], min(input_shape[1:])
     parts: list[nn.Module] = []
     for layer in range(layers):

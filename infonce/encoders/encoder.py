@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from infonce.encoders import registry
-from infonce.encoders.heads import HEAD_FUNCTIONS, feature_dimension
+from infonce.encoders.heads import HEAD_FUNCTIONS
 from infonce.errors import ConfigError
 from infonce.random import normals, stream_key
 from infonce.spec.run import RunSpec
@@ -65,10 +65,14 @@ def build_encoder(
         ConfigError: an unknown name or option, a head or an input shape that the encoder cannot have.
     """
     info = registry.encoder(name)
-    registry.check_head(name, head)
-    features = feature_dimension(head, dimension)
-    if features < 1:
-        raise ConfigError(f"the head {head!r} needs an embedding dimension of at least 2, not {dimension}")
+    problem = (
+        registry.head_problem(name, head)
+        or registry.dimension_problem(head, dimension)
+        or registry.input_problem(name, tuple(input_shape))
+    )
+    if problem:
+        raise ConfigError(problem)
+    features = registry.feature_dimension(head, dimension)
     backbone = info.build(tuple(input_shape), features, **registry.complete_options(name, options))
     encoder = Encoder(backbone, head)
     initialise(encoder, key)

@@ -36,10 +36,5 @@ def lift(features: torch.Tensor) -> torch.Tensor:
 HEAD_FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"normalize": normalize, "lift": lift}
 
 
-def feature_dimension(head: str, dimension: int) -> int:
-    """Features that the backbone must give for embeddings in R^dimension."""
-    return dimension - 1 if head == "lift" else dimension
-
-
 def _wide(features: torch.Tensor) -> torch.Tensor:
     return features.to(torch.promote_types(features.dtype, torch.float32))

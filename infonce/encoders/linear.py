@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     description="a linear map of the flattened input, without bias",
     heads=HEADS,
     lipschitz=True,
-    reason="a linear map without bias is Lipschitz in its weights with constant ‖z‖",
 )
 def build(input_shape: Shape, features: int) -> nn.Module:
     """f(z) = W z."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     description="fully connected ReLU layers without biases",
     heads=HEADS,
     lipschitz=True,
-    reason="a ReLU network without biases is Lipschitz in its weights on a ball, with a constant times ‖z‖",
     options={
         "width": Option(256, "units of each hidden layer", least=1),
         "hidden_layers": Option(1, "number of hidden layers", least=1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import math
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from infonce.errors import ConfigError
+from infonce.spec.source import unknown
 
 if TYPE_CHECKING:
     from torch import nn
@@ -47,15 +47,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Assumption:
-    """Whether one assumption of the theory is met, and why."""
-
-    name: str
-    met: bool
-    reason: str
-
-
-@dataclass(frozen=True)
 class EncoderInfo:
     """An encoder as the registry knows it; `build(input_shape, features, options)` makes its backbone."""
 
@@ -63,22 +54,10 @@ class EncoderInfo:
     description: str
     heads: tuple[str, ...]
     lipschitz: bool
-    reason: str
+    images_only: bool
     options: Mapping[str, Option]
     module: str
     build: Builder = field(repr=False)
-
-    def assumptions(self, head: str) -> tuple[Assumption, ...]:
-        """What the encoder with this head says of the theory's assumptions on φ (Sec. 5 of the paper)."""
-        met = self.lipschitz and head == "lift"
-        reason = self.reason
-        if self.lipschitz:
-            of_head = {
-                "lift": "the head (f,1)/√(1+‖f‖²) is 1-Lipschitz",
-                "normalize": "the head f/‖f‖ is not Lipschitz at f = 0",
-            }
-            reason = f"{self.reason}; {of_head[head]}"
-        return (Assumption("C", met, reason),)
 
 
 _REGISTERED: dict[str, EncoderInfo] = {}
@@ -90,7 +69,7 @@ def register(
     description: str,
     heads: tuple[str, ...],
     lipschitz: bool,
-    reason: str,
+    images_only: bool = False,
     options: Mapping[str, Option] | None = None,
 ) -> Callable[[Builder], Builder]:
     """Register the decorated builder under `name`.
@@ -99,8 +78,9 @@ def register(
         name: as a configuration spells it.
         description: one line for users.
         heads: of `HEADS`, those that it may have.
-        lipschitz: whether the features meet ‖f_θ(z) - f_θ'(z)‖ ≤ C ‖z‖ ‖θ-θ'‖ on every ball of parameters.
-        reason: why so, or why not; it lands in the ledger.
+        lipschitz: whether the features meet ‖f_θ(z) - f_θ'(z)‖ ≤ C ‖z‖ ‖θ-θ'‖ on every ball of parameters. With it
+            and the head `lift` the ledger counts assumption (C) as met (infonce/theory/ledger_entries.py).
+        images_only: whether inputs have to be images (C, H, W), not vectors (D,).
         options: its settings.
     """
 
@@ -108,7 +88,7 @@ def register(
         if name in _REGISTERED and _REGISTERED[name].module != build.__module__:
             raise ConfigError(f"two encoders are called {name!r}: in {_REGISTERED[name].module} and {build.__module__}")
         _REGISTERED[name] = EncoderInfo(
-            name, description, heads, lipschitz, reason, dict(options or {}), build.__module__, build
+            name, description, heads, lipschitz, images_only, dict(options or {}), build.__module__, build
         )
         return build
 
@@ -125,15 +105,35 @@ def encoder(name: str) -> EncoderInfo:
     """The encoder of that name; ConfigError with the nearest known name where there is none."""
     known = encoders()
     if name not in known:
-        raise ConfigError(_unknown("encoder", name, list(known)))
+        raise ConfigError(unknown("encoder", name, known))
     return known[name]
 
 
-def check_head(name: str, head: str) -> None:
-    """ConfigError where the encoder cannot have the head."""
+def head_problem(name: str, head: str) -> str | None:
+    """Why the encoder cannot have the head, or None."""
     allowed = encoder(name).heads
-    if head not in allowed:
-        raise ConfigError(f"the encoder {name!r} cannot have the head {head!r}; it allows {', '.join(allowed)}")
+    if head in allowed:
+        return None
+    return f"the encoder {name!r} cannot have the head {head!r}; it allows {', '.join(allowed)}"
+
+
+def dimension_problem(head: str, dimension: int) -> str | None:
+    """Why there are no embeddings in R^dimension with the head, or None."""
+    if feature_dimension(head, dimension) >= 1:
+        return None
+    return f"the head {head!r} needs an embedding dimension of at least 2, not {dimension}"
+
+
+def input_problem(name: str, shape: Shape) -> str | None:
+    """Why the encoder cannot be given inputs of that shape, or None."""
+    if not encoder(name).images_only or len(shape) == 3:
+        return None
+    return f"the encoder {name!r} needs images (C, H, W), not inputs of shape {shape}"
+
+
+def feature_dimension(head: str, dimension: int) -> int:
+    """Features that the backbone must give for embeddings in R^dimension: `lift` adds one of its own."""
+    return dimension - 1 if head == "lift" else dimension
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     allowed = encoder(name).options
     for key, value in options.items():
         if key not in allowed:
-            raise ConfigError(_unknown(f"option of the encoder {name!r}", key, list(allowed)))
+            raise ConfigError(unknown(f"option of the encoder {name!r}", key, allowed))
         if problem := allowed[key].problem(value):
             raise ConfigError(f"option {key!r} of the encoder {name!r} is {value!r}; {problem}")
 
@@ -160,9 +160,3 @@ def _load_all() -> None:
     for found in pkgutil.iter_modules(package.__path__):
         if found.name not in ("registry", "encoder", "heads"):
             importlib.import_module(f"{package.__name__}.{found.name}")
-
-
-def _unknown(what: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what}: {name!r}{hint} Known: {', '.join(known) or 'none'}."

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from infonce.encoders.registry import Option, Shape, register
-from infonce.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,7 +19,7 @@ GROUPS = 32
     description="ResNet-18; for sides up to 64 pixels a 3×3 stem without pooling",
     heads=("normalize",),
     lipschitz=False,
-    reason="normalisation layers and biases: the network is not positively homogeneous and no constant C_Φ is known",
+    images_only=True,
     options={
         "normalization": Option(
             "group",
@@ -37,8 +36,6 @@ def build(input_shape: Shape, features: int, normalization: str, projection: str
     from torch import nn
     from torchvision.models import resnet18
 
-    if len(input_shape) != 3:
-        raise ConfigError(f"the encoder 'resnet18' needs images (C, H, W), not inputs of shape {input_shape}")
     norm = nn.BatchNorm2d if normalization == "batch" else partial(nn.GroupNorm, GROUPS)
     network = resnet18(norm_layer=norm, num_classes=features)
     channels, *sides = input_shape

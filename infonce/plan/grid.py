@@ -1,31 +1,18 @@
 """From a configuration to its grid of runs. Nothing here imports torch or reads data: a workflow is parsed with it."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from infonce.data.registry import DATASETS
 from infonce.errors import ConfigError
+from infonce.plan.combinations import check_combinations
 from infonce.plan.names import check_names
-from infonce.spec.config import Config, Slice
+from infonce.plan.parts import AXIS_KEYS, parts
+from infonce.spec.config import Config
 from infonce.spec.problems import validate
 from infonce.spec.run import AXES, DatasetOptions, RunSpec, ViewOptions, axis_text
-from infonce.spec.source import NO_SOURCES, Sources
-
-# The configuration lists values, a run has one of each: `temperatures` → `temperature`.
-AXIS_KEYS = {
-    "dataset": "datasets",
-    "positives": "positives",
-    "encoder": "encoders",
-    "head": "heads",
-    "dimension": "dimensions",
-    "loss": "losses",
-    "tuples": "tuples",
-    "tuple_design": "tuple_designs",
-    "negatives": "negatives",
-    "temperature": "temperatures",
-    "seed": "seeds",
-}
+from infonce.spec.source import NO_SOURCES, Sources, dotted
 
 
 def load_config(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> Config:
@@ -37,38 +24,29 @@ def load_grid(values: Mapping[str, Any], sources: Sources = NO_SOURCES) -> tuple
     """The typed configuration and its runs, or one ConfigError that names file, key, value and what is expected.
 
     Refused: what the types refuse, unknown names, values given twice (`0.1` and `0.10`), grid points that two
-    parts of the grid share, and more tuples than the data allow.
+    parts of the grid share, and values that no job could use together.
     """
     config = validate(Config, values, sources)
     _refuse_repeats(config, sources)
     runs = expand(config, sources)
-    check_names(config, runs, sources)
+    check_names(config, sources)
+    check_combinations(config, sources)
     return config, runs
 
 
 def expand(config: Config, sources: Sources = NO_SOURCES) -> dict[str, RunSpec]:
     """Every run of the grid by its token, in the order of the configuration."""
     runs: dict[str, RunSpec] = {}
-    for part, axes in enumerate(_parts(config)):
-        for point in itertools.product(*axes.values()):
-            spec = _run_spec(config, dict(zip(axes, point, strict=True)))
+    for part in parts(config):
+        for point in itertools.product(*part.axes.values()):
+            spec = _run_spec(config, dict(zip(part.axes, point, strict=True)))
             if spec.token in runs:
-                key = ("slices", part - 1)
                 raise ConfigError(
-                    f"{sources.locate(key)}: slices[{part - 1}]: names the run {spec.token} again, which the grid "
+                    f"{sources.locate(part.key)}: {dotted(part.key)}: names the run {spec.token} again, which the grid "
                     "or an earlier slice has; take one of its values out"
                 )
             runs[spec.token] = spec
     return runs
-
-
-def _parts(config: Config) -> Iterator[dict[str, Sequence[Any]]]:
-    """The values of each axis: of the grid itself, then of each slice laid over it."""
-    grid = {axis: getattr(config, key) for axis, key in AXIS_KEYS.items()}
-    yield grid
-    for slice_ in config.slices:
-        named = {axis: getattr(slice_, key) for axis, key in AXIS_KEYS.items()}
-        yield {axis: grid[axis] if values is None else values for axis, values in named.items()}
 
 
 def _run_spec(config: Config, point: dict[str, Any]) -> RunSpec:
@@ -92,13 +70,11 @@ def _view_options(config: Config, name: str) -> ViewOptions:
 
 
 def _refuse_repeats(config: Config, sources: Sources) -> None:
-    parts: list[tuple[tuple[str | int, ...], Config | Slice]] = [((), config)]
-    parts += [(("slices", position), slice_) for position, slice_ in enumerate(config.slices)]
-    for prefix, part in parts:
-        for axis in AXES:
+    for part in parts(config):
+        for axis in (axis for axis in AXES if axis in part.named):
             key = AXIS_KEYS[axis]
-            texts = [axis_text(value) for value in getattr(part, key) or []]
+            texts = [axis_text(value) for value in part.axes[axis]]
             for position, text in enumerate(texts):
                 if text in texts[:position]:
-                    where = sources.locate((*prefix, key, position))
+                    where = sources.locate((*part.key, key, position))
                     raise ConfigError(f"{where}: {key}: {text} is given twice; keep one")

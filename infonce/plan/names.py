@@ -1,18 +1,18 @@
-"""Checks of a typed configuration against the registries: names, their options, and how many tuples the data allow."""
+"""Checks of a typed configuration against the registries: names, and the options of what they name."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from infonce.data import registry as data_registry
 from infonce.encoders import registry as encoder_registry
 from infonce.errors import ConfigError
 from infonce.spec.config import Config
-from infonce.spec.run import RunSpec
+from infonce.spec.run import DatasetOptions
 from infonce.spec.source import Key, Sources, dotted
 
 
-def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sources) -> None:
-    """Refuse what the registries do not have or what a data set or an encoder cannot do, by file, key and value."""
+def check_names(config: Config, sources: Sources) -> None:
+    """Refuse names that the registries do not have and options that do not fit, by file, key and value."""
     for name, dataset_options in config.dataset_options.items():
         with _at(("dataset_options", name), sources):
             data_registry.check_options(name, dataset_options)
@@ -32,38 +32,30 @@ def check_names(config: Config, runs: Mapping[str, RunSpec], sources: Sources) -
     for key, name in _named(config, "encoders"):
         with _at(key, sources):
             encoder_registry.encoder(name)
-    _check_combinations(runs.values(), sources)
+    for name in dict.fromkeys(name for _, name in _named(config, "datasets")):
+        _check_sizes(config, name, sources)
 
 
-def _check_combinations(runs: Iterable[RunSpec], sources: Sources) -> None:
-    """Each kind of combination is checked once, however many runs share it."""
-    heads = {(run.encoder, run.head) for run in runs}
-    for encoder, head in sorted(heads):
-        with _at(("heads",), sources):
-            encoder_registry.check_head(encoder, head)
-    seen = set()
-    for run in runs:
-        kind = (run.dataset, run.positives, run.tuple_design, run.negatives, run.tuples)
-        if kind not in seen:
-            seen.add(kind)
-            _check_tuples(run, sources)
+def _check_sizes(config: Config, name: str, sources: Sources) -> None:
+    """What an option's own range cannot say: two images in each split, and two pixels a side where views are blurred.
 
-
-def _check_tuples(run: RunSpec, sources: Sources) -> None:
-    allowed = data_registry.dataset(run.dataset).positives
-    if run.positives not in allowed:
+    Negatives are other images than the anchor; a blur reads beyond the edge by reflection.
+    """
+    options = config.dataset_options.get(name, DatasetOptions())
+    for option, images in (
+        ("points", data_registry.training_images(name, options)),
+        ("held_out", data_registry.held_out_images(name, options)),
+    ):
+        if images < 2:
+            key = ("dataset_options", name, option)
+            raise ConfigError(
+                f"{sources.locate(key)}: {dotted(key)}: {images} is refused: a split needs at least 2 images"
+            )
+    views = config.view_options.get(name)
+    if views and views.blur and options.resize == 1:
+        key = ("view_options", name, "blur")
         raise ConfigError(
-            f"{sources.locate(('positives',))}: positives: {run.positives!r} is refused for the data set "
-            f"{run.dataset!r}: it can make {', '.join(allowed)}"
-        )
-    largest = data_registry.largest_tuples(
-        run.dataset, run.dataset_options, run.positives, run.tuple_design, run.negatives
-    )
-    if run.tuples > largest:
-        raise ConfigError(
-            f"{sources.locate(('tuples',))}: tuples: {run.tuples} is refused: {run.dataset} with positives "
-            f"{run.positives!r}, tuple design {run.tuple_design!r} and {run.negatives} negatives "
-            f"allows at most {largest}"
+            f"{sources.locate(key)}: {dotted(key)}: {views.blur} is refused: an image of one pixel cannot be blurred"
         )
 
 

@@ -33,7 +33,7 @@ class Axes(Options):
     heads: Annotated[list[Head], BeforeValidator(to_list), Field(min_length=1)] = Field(
         description="how features become unit vectors"
     )
-    dimensions: Counts = Field(description="dimension of the features")
+    dimensions: Counts = Field(description="dimension d of the embedding; `lift` makes it from d - 1 features")
     losses: Annotated[list[Loss], BeforeValidator(to_list), Field(min_length=1)] = Field(
         description="loss that is trained"
     )

@@ -42,7 +42,7 @@ class DatasetOptions(Options):
     ambient_dimension: Annotated[Count, Field(ge=2)] = Field(
         default=8, description="sphere: dimension D of the space that holds S^(D-1)"
     )
-    concentration: Positive = Field(
+    concentration: Annotated[Positive, Field(le=1e9)] = Field(
         default=20.0, description="sphere: concentration κ of the von Mises-Fisher positives"
     )
     norm_sigma: NonNegative = Field(default=0.0, description="sphere: σ of log-normal norms; 0 keeps unit norms")

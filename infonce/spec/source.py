@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,12 @@ def dotted(key: Key) -> str:
 def nearest(word: str, known: Sequence[str]) -> str:
     """A hint at the known word that was probably meant, then all of them."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return (f"did you mean `{close[0]}`? " if close else "") + f"known: {', '.join(sorted(known))}"
+    return (f"did you mean `{close[0]}`? " if close else "") + f"known: {', '.join(sorted(known)) or 'none'}"
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """A refusal of a name that there is not, with the nearest that there is."""
+    return f"unknown {what} {name!r}; {nearest(name, list(known))}"
 
 
 def _walk(node: yaml.Node, key: Key = ()) -> Iterator[tuple[Key, yaml.Node]]:

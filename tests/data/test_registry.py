@@ -16,7 +16,7 @@ def test_importing_the_registry_needs_neither_torch_nor_numpy():
 
 
 def test_an_unknown_name_gets_the_nearest_known_one():
-    with pytest.raises(ConfigError, match=r"'cifar-10'; did you mean 'cifar10'\?.*stl10"):
+    with pytest.raises(ConfigError, match=r"'cifar-10'; did you mean `cifar10`\?.*stl10"):
         registry.dataset("cifar-10")
 
 

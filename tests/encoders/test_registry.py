@@ -17,26 +17,46 @@ def test_is_importable_and_complete_without_torch():
 
 
 def test_an_unknown_name_meets_the_nearest():
-    with pytest.raises(ConfigError, match="'resnet81'; did you mean 'resnet18'"):
+    with pytest.raises(ConfigError, match="'resnet81'; did you mean `resnet18`"):
         registry.encoder("resnet81")
 
 
 def test_a_head_that_the_encoder_cannot_have():
-    registry.check_head("mlp", "lift")
-    with pytest.raises(ConfigError, match="'resnet18' cannot have the head 'lift'; it allows normalize"):
-        registry.check_head("resnet18", "lift")
+    assert registry.head_problem("mlp", "lift") is None
+    assert "'resnet18' cannot have the head 'lift'; it allows normalize" in registry.head_problem("resnet18", "lift")
+
+
+def test_a_dimension_that_leaves_no_feature():
+    assert registry.dimension_problem("lift", 2) is None
+    assert registry.dimension_problem("normalize", 1) is None
+    assert "'lift' needs an embedding dimension of at least 2" in registry.dimension_problem("lift", 1)
+
+
+@pytest.mark.parametrize("name", ["convnet", "linear", "mlp", "resnet18"])
+@pytest.mark.parametrize("shape", [(8,), (1, 8, 8)])
+def test_inputs_are_refused_exactly_where_the_network_cannot_take_them(name, shape):
+    import torch
+
+    info = registry.encoder(name)
+    network = info.build((1, 8, 8) if info.images_only else shape, 4, **registry.complete_options(name, {}))
+    if registry.input_problem(name, shape):
+        assert f"'{name}' needs images (C, H, W)" in registry.input_problem(name, shape)
+        with pytest.raises(RuntimeError):
+            network(torch.zeros(2, *shape))
+    else:
+        assert network(torch.zeros(2, *shape)).shape == (2, 4)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("mlp", {"widht": 3}, "did you mean 'width'"),
+        ("mlp", {"widht": 3}, "did you mean `width`"),
         ("mlp", {"width": 0}, "at least 1"),
         ("mlp", {"width": 2.5}, "expected int"),
         ("mlp", {"width": True}, "expected int"),
         ("mlp", {"width": "256"}, "expected int"),
         ("resnet18", {"normalization": "layer"}, "expected one of group, batch"),
-        ("linear", {"width": 3}, "Known: none"),
+        ("linear", {"width": 3}, "known: none"),
     ],
 )
 def test_options_are_refused_by_name(name, options, words):
@@ -48,30 +68,13 @@ def test_options_are_completed():
     assert registry.complete_options("mlp", {"width": 64}) == {"width": 64, "hidden_layers": 1}
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "met"),
-    [
-        ("linear", "lift", True),
-        ("mlp", "lift", True),
-        ("mlp", "normalize", False),
-        ("convnet", "lift", True),
-        ("resnet18", "normalize", False),
-    ],
-)
-def test_says_whether_it_meets_assumption_c(name, head, met):
-    (assumption,) = registry.encoder(name).assumptions(head)
-    assert (assumption.name, assumption.met) == ("C", met)
-    if not met:
-        assert "not" in assumption.reason
-
-
 def test_one_file_adds_an_encoder(tmp_path):
     (tmp_path / "bag.py").write_text(
         textwrap.dedent(
             """
             from infonce.encoders.registry import Option, register
 
-            @register("bag", description="mean of pixels", heads=("lift",), lipschitz=True, reason="linear",
+            @register("bag", description="mean of pixels", heads=("lift",), lipschitz=True,
                       options={"scale": Option(1.0, "a factor")})
             def build(input_shape, features, scale):
                 from torch import nn
