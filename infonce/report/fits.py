@@ -22,11 +22,22 @@ class Mean:
     half_width: float | None
     n: int
     cells_left_out: int = 0  # as not every replicate has them
+    seeds_left_out: int = 0  # as they have less than half of the cells, or none of those that the others share
+
+    @property
+    def without(self) -> str:
+        """What was left out so that all replicates are over the same cells; empty where nothing was."""
+        cells, seeds = self.cells_left_out, self.seeds_left_out
+        parts = [
+            *([f"{cells} {'cell' if cells == 1 else 'cells'} that a seed lacks"] if cells else []),
+            *([f"{seeds} {'seed' if seeds == 1 else 'seeds'} with too few cells"] if seeds else []),
+        ]
+        return f"without {' and '.join(parts)}" if parts else ""
 
     @property
     def over(self) -> str:
         """What stands behind the interval, or why there is none."""
-        without = f", without {self.cells_left_out} cells that a seed lacks" if self.cells_left_out else ""
+        without = f", {self.without}" if self.without else ""
         if self.half_width is not None:
             return f"95 % interval over {self.n} seeds{without}"
         return f"the same in {self.n} seeds{without}" if self.n > 1 else f"{self.n} seed, no interval{without}"
@@ -59,9 +70,10 @@ def mean_with_interval(values: pd.Series | np.ndarray | list[float]) -> Mean:
 def mean_over_seeds(runs: pd.DataFrame, column: str) -> Mean:
     """Each seed's mean over its cells is one replicate: runs that share a seed are not independent.
 
-    A cell is a point of the grid but for the seed. Where runs are missing, seeds with less than half as many cells as
-    the fullest are left out, and then the cells that a seed lacks: means over different cells differ for no reason of
-    theirs. Seeds that share no cell with the fuller ones are left out as well.
+    A cell is a point of the grid but for the seed. Means over different cells differ by the cells alone, so where runs
+    are missing only the cells count that every counted seed has. Not counted are seeds with less than half as many
+    cells as the fullest, which would cost the others most of theirs, and then, the emptiest first, seeds that leave no
+    common cell: where two seeds share none, one is left, without an interval. `over` and the tables say what is out.
     """
     known = runs.dropna(subset=[column])
     if known.empty:
@@ -69,11 +81,12 @@ def mean_over_seeds(runs: pd.DataFrame, column: str) -> Mean:
     axes = [axis for axis in CELL if axis in known]
     table = known.assign(all_of_them=0).pivot_table(index=axes or "all_of_them", columns="seed", values=column)
     counts = table.count().sort_values(ascending=False, kind="stable")
-    seeds = list(counts[2 * counts >= counts.iloc[0]].index)
+    seeds = list(counts[2 * counts >= counts.iloc[0]].index)  # the fullest first
     while (shared := table[seeds].dropna()).empty:
         seeds.pop()
     mean = mean_with_interval(shared.mean())
-    return replace(mean, cells_left_out=len(table) - len(shared))
+    left_out = len(table[seeds].dropna(how="all")) - len(shared)
+    return replace(mean, cells_left_out=left_out, seeds_left_out=len(counts) - len(seeds))
 
 
 def first_order_rules(curves: pd.DataFrame) -> pd.Series:

@@ -41,8 +41,8 @@ class Column:
     """A column: the key of its values, its heading, and its kind.
 
     Kinds are `text`, `integer`, `temperature`, `real`, `interval` and `overflowing`. The values of an `interval` are
-    `fits.Mean`; its half-width and n become columns of their own in the CSV. Those of `overflowing` are pairs (value,
-    natural logarithm).
+    `fits.Mean`; its half-width, its n and how many cells it leaves out become columns of their own in the CSV. Those of
+    `overflowing` are pairs (value, natural logarithm), as `overflowing` makes them.
     """
 
     key: str
@@ -69,12 +69,20 @@ class Table:
         ]
 
 
+def overflowing(log_value: float | None) -> tuple[float, float] | None:
+    """(value, its natural logarithm), the first infinite where it overflows; None where there is no logarithm."""
+    if log_value is None or math.isnan(log_value):
+        return None
+    return (math.exp(log_value) if log_value < 700 else math.inf), log_value
+
+
 def shown(value: Any, kind: str) -> str:
     """A value as it is printed; an absent one is a dash."""
     if kind == "interval":
         if value is None or not math.isfinite(value.value):
             return "–"
-        return fmt.plus_minus(value.value, value.half_width) + f" (n = {value.n})"
+        without = f", {value.without}" if value.without else ""
+        return fmt.plus_minus(value.value, value.half_width) + f" (n = {value.n}{without})"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return _FORMATS[kind](value)
@@ -99,7 +107,7 @@ def to_csv(table: Table) -> str:
     for column in columns:
         headings += [column.key]
         if column.kind == "interval":
-            headings += [f"{column.key}_half_width", f"{column.key}_n"]
+            headings += [f"{column.key}_{part}" for part in ("half_width", "n", "cells_left_out")]
         elif column.kind == "overflowing":
             headings += [f"{column.key}_log"]
     writer.writerow(headings)
@@ -108,7 +116,10 @@ def to_csv(table: Table) -> str:
         for column in columns:
             value = row.get(column.key)
             if column.kind == "interval":
-                values += [None, None, 0] if value is None else [value.value, value.half_width, value.n]
+                parts = [None, None, 0, 0]
+                if value is not None:
+                    parts = [value.value, value.half_width, value.n, value.cells_left_out]
+                values += parts
             elif column.kind == "overflowing":
                 values += [None, None] if value is None else list(value)
             else:

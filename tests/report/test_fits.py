@@ -31,8 +31,10 @@ def test_means_over_seeds_are_over_the_same_cells() -> None:
     assert mean.over == "95 % interval over 2 seeds, without 2 cells that a seed lacks"
     hardly_begun = fits.mean_over_seeds(cells.drop(cells.index[11:]), "kl")  # three cells of eight
     assert (hardly_begun.value, hardly_begun.n, hardly_begun.cells_left_out) == (pytest.approx(3.51), 1, 0)
+    assert hardly_begun.over == "1 seed, no interval, without 1 seed with too few cells"
     apart = cells[(cells["seed"] == 1) == (cells["negatives"] < 4)]
-    assert fits.mean_over_seeds(apart, "kl").n == 1
+    alone = fits.mean_over_seeds(apart, "kl")
+    assert (alone.value, alone.n, alone.cells_left_out, alone.seeds_left_out) == (pytest.approx(1.51), 1, 0, 1)
     assert fits.mean_over_seeds(cells[["seed", "kl"]], "kl").half_width == pytest.approx(whole.half_width)
 
 

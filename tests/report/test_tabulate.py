@@ -1,6 +1,9 @@
 import csv
 import io
 import math
+from dataclasses import replace
+
+import pytest
 
 from infonce.report import tabulate
 from infonce.report.fits import Mean
@@ -30,6 +33,22 @@ def test_csv_keeps_raw_values_and_every_part_of_an_interval() -> None:
     assert rows[1]["slope_half_width"] == ""
     assert rows[1]["bound_log"] == "2000.0"
     assert rows[0]["name"] == "a_b & 50 % $"
+
+
+def test_a_mean_says_what_it_leaves_out() -> None:
+    mean = Mean(-1.0, 0.01, 3, cells_left_out=2, seeds_left_out=1)
+    assert tabulate.shown(mean, "interval").endswith(
+        "(n = 3, without 2 cells that a seed lacks and 1 seed with too few cells)"
+    )
+    table = replace(TABLE, rows=[{"slope": mean}])
+    (row,) = csv.DictReader(io.StringIO(tabulate.to_csv(table)))
+    assert row["slope_cells_left_out"] == "2"
+
+
+def test_what_overflows_keeps_its_logarithm() -> None:
+    assert tabulate.overflowing(math.log(2)) == (pytest.approx(2), math.log(2))
+    assert tabulate.overflowing(1e4) == (math.inf, 1e4)
+    assert tabulate.overflowing(None) is tabulate.overflowing(math.nan) is None
 
 
 def test_markdown_is_a_table_of_equal_rows() -> None:

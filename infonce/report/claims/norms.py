@@ -9,7 +9,7 @@ from infonce.report import format as fmt
 from infonce.report.claims.claim import Answer, Claim, Verdict, factor, judged, not_measured, seed_limits
 from infonce.report.figures.norms import norm_terms, norms
 from infonce.report.selection import Selection
-from infonce.report.tabulate import Column, Table
+from infonce.report.tabulate import Column, Table, overflowing
 
 NOTABLE = 1.1  # a factor of B_τ from which it counts as sensitive
 
@@ -57,9 +57,9 @@ def tables(selection: Selection) -> list[Table]:
         {
             "temperature": tau,
             "exponent": 2 / min(1.0, float(str(tau))),
-            "smallest": _pair(float(of_tau["log"].min())),
-            "mean": _pair(float(of_tau["log"].mean())),
-            "largest": _pair(float(of_tau["log"].max())),
+            "smallest": overflowing(float(of_tau["log"].min())),
+            "mean": overflowing(float(of_tau["log"].mean())),
+            "largest": overflowing(float(of_tau["log"].max())),
             "n": len(of_tau),
         }
         for tau, of_tau in norm_terms(selection).groupby("temperature")
@@ -74,10 +74,6 @@ def tables(selection: Selection) -> list[Table]:
     ]
     caption = "The norm term B_τ of Lemma 1 by temperature, over runs."
     return [Table("norms", caption, columns, rows, empty="The ledger does not hold Lemma 1.")]
-
-
-def _pair(log_value: float) -> tuple[float, float]:
-    return (math.exp(log_value) if log_value < 700 else math.inf), log_value
 
 
 def limits(selection: Selection) -> list[str]:

@@ -1,5 +1,7 @@
 """Claim 2: temperature regularises."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -26,14 +28,23 @@ def answer(selection: Selection) -> Answer:
     }.get(verdict, "The data do not support that temperature bounds and orders the concentration")
     high, low = runs["temperature"].max(), runs["temperature"].min()
     ends = f"from τ = {fmt.temperature(high)} to τ = {fmt.temperature(low)}"
-    over = fits.mean_over_seeds(runs[runs["temperature"] == low], "kl").over
+    compared = _with_both(runs, low, high)
+    over = fits.mean_over_seeds(compared[compared["temperature"] == low], "kl").over
     return Answer(
         verdict,
-        f"{opening}: {ends} the KL divergence from uniform choice goes from {_at(runs, high, 'kl')} to "
-        f"{_at(runs, low, 'kl')} nats and the effective neighbours from {_at(runs, high, 'effective_neighbours')} to "
-        f"{_at(runs, low, 'effective_neighbours')} of {fmt.integer(runs['pool_size'].max())} (means over k; {over}).",
+        f"{opening}: {ends} the KL divergence from uniform choice goes from {_at(compared, high, 'kl')} to "
+        f"{_at(compared, low, 'kl')} nats and the effective neighbours from "
+        f"{_at(compared, high, 'effective_neighbours')} to {_at(compared, low, 'effective_neighbours')} of "
+        f"{fmt.integer(runs['pool_size'].max())} (means over the k that both have; {over}).",
         f"KL falls with τ in {fmt.share(falling, series)} series (one k, one seed). {_bounds_sentence(runs)}",
     )
+
+
+def _with_both(runs: pd.DataFrame, low: float, high: float) -> pd.DataFrame:
+    """Runs at both temperatures, where a k and seed has both: else different k would be compared; all if none has."""
+    ends = runs[runs["temperature"].isin({low, high})]
+    pairs = ends[ends.groupby(["negatives", "seed"])["temperature"].transform("nunique") == 2]
+    return pairs if len(pairs) else ends
 
 
 def _at(runs: pd.DataFrame, tau: float, column: str) -> str:
@@ -62,10 +73,12 @@ def _bounds_sentence(runs: pd.DataFrame) -> str:
         return "No run has numbers."
     outside, above = _violations(runs)
     used = (runs["kl"] / runs["kl_ceiling"]).max()
+    idle = int((runs["kl_ceiling"] >= runs["pool_size"].map(math.log)).sum())
+    apart = f"; in {fmt.share(idle, len(runs))} runs no search could exceed it, as a pool of m allows log m at most"
     if outside == above == 0:
         return (
             f"The density q stays in the range of Eq 8 and KL below K*(τ) in all {fmt.integer(len(runs))} runs; KL "
-            f"uses at most {fmt.number(100 * used, 2)} % of its ceiling."
+            f"uses at most {fmt.number(100 * used, 2)} % of its ceiling{apart if idle else ''}."
         )
     return (
         f"Of {fmt.integer(len(runs))} runs, q leaves the range of Eq 8 in {fmt.integer(outside)} and KL exceeds K*(τ) "
