@@ -58,8 +58,8 @@ def test_one_point_outside_the_bracket_is_told(tables: Tables) -> None:
 
     answer = answered(rate.CLAIM, changed(tables, "curves", push))
     assert answer.verdict is Verdict.PARTLY
-    assert "bracket is violated at 1 of 400 points" in answer.text
-    assert "Proposition 1 is violated at 0 of 400" in answer.text
+    assert "bracket is violated in 1 of 368 tests" in answer.text
+    assert "Proposition 1 is violated in 0 of 400" in answer.text
 
 
 def test_the_range_of_the_fit_comes_from_the_coefficients_not_from_the_risks(tables: Tables) -> None:
@@ -173,7 +173,7 @@ def reversed_quality(runs: pd.DataFrame) -> pd.DataFrame:
         ),
         (norms.CLAIM, "terms", nearly_level_norm, Verdict.PARTLY, "but by less than 10 %"),
         (norms.CLAIM, "terms", rising_norm, Verdict.NOT_SUPPORTED, "rising in none of 10 series"),
-        (ledger.CLAIM, "terms", broken_bound, Verdict.NOT_SUPPORTED, "(Prop 2)"),
+        (ledger.CLAIM, "terms", broken_bound, Verdict.NOT_SUPPORTED, "met: Prop 2 (172 tests in 40 runs; 68 more"),
         (stopping.CLAIM, "history", shrinking_gap, Verdict.NOT_SUPPORTED, "0.5 or more in none of 40 runs"),
         (quality.CLAIM, "runs", reversed_quality, Verdict.NOT_SUPPORTED, "or lower for none of"),
     ],
@@ -232,4 +232,4 @@ def test_no_sentence_prints_nan_or_an_empty_interval(claim: Claim) -> None:
 def test_a_claim_of_dcl_speaks_of_its_own_risk() -> None:
     answer = answered(rate.CLAIM, make_tables(specs(positives=("class",), losses=("dcl",))))
     assert "R̃(k) − CE" in answer.text
-    assert "and Eq 11 hold at all 400 points" in answer.text
+    assert "and Eq 11 hold in all 400 tests" in answer.text

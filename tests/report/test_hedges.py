@@ -1,5 +1,7 @@
 """What the answers must not claim: too few seeds, too few runs, identities, and numbers picked after the fact."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,8 +41,17 @@ def growing_at_the_lowest(run: pd.Series) -> float:
     [
         (uncertain, Verdict.UNDECIDED, "undecided (the interval allows both) at 4 temperatures"),
         (falling, Verdict.SUPPORTED, "falling (0 above the interval) at 4 temperatures"),
-        (falling, Verdict.SUPPORTED, "The gap does not grow with k: "),
-        (lambda run: -run["negatives"] - 0.01 * run["seed"], Verdict.SUPPORTED, "The gap does not grow with k: "),
+        (falling, Verdict.SUPPORTED, "The gap does not grow with k, and falls at τ = 0.1, 0.2, 0.5 and 1: "),
+        (
+            lambda run: -run["negatives"] - 0.01 * run["seed"],
+            Verdict.SUPPORTED,
+            "The gap does not grow with k, and falls at τ = 0.1, 0.2, 0.5 and 1: ",
+        ),
+        (
+            lambda run: (run["temperature"] - 0.15) * -run["negatives"] * (1 + 0.001 * run["seed"]),
+            Verdict.PARTLY,
+            "The gap does not grow with k at some temperatures, and falls at τ = 0.2, 0.5 and 1: ",
+        ),
         (lambda run: 1.0 + 1e-9 * run["seed"] * run["negatives"], Verdict.SUPPORTED, "The gap levels off as k grows: "),
         (
             growing_at_the_lowest,
@@ -92,6 +103,44 @@ def test_a_slope_in_n_of_one_seed_is_not_compared() -> None:
     assert "95 % interval over 2 seeds), compatible with −1/2." in two
 
 
+def test_slopes_in_n_are_compared_over_the_same_temperatures() -> None:
+    tables = with_slope_in_n(
+        (0, 1), lambda run: run["tuples"] ** (-0.5 - 0.01 * run["seed"] + 0.2 * (run["temperature"] == 1))
+    )
+    gaps = changed(tables, "runs", lambda runs: runs[(runs["seed"] == 0) | (runs["temperature"] != 1)])
+    text = answered(gap.CLAIM, gaps).text
+    assert re.search("its slope on log axes is −0.5[01] ± 0.06 ", text)
+    assert "95 % interval over 2 seeds, without 1 cell that a seed lacks" in text
+
+
+def test_a_change_in_d_needs_a_seed_with_both() -> None:
+    both = specs(positives=("class",), dimensions=(16, 32), negatives=(4, 16, 64))
+    assert "From d = 16 to d = 32 it changes by" in answered(gap.CLAIM, make_tables(both)).text
+    apart = [spec for spec in both if (spec["dimension"] == 16) == (spec["seed"] == 0)]
+    assert (
+        "no temperature and seed has both the smallest and the largest d"
+        in answered(gap.CLAIM, make_tables(apart)).text
+    )
+
+
+def test_norms_and_complexities_are_compared_over_the_same_runs(tables: Tables) -> None:
+    """Both are ten times as large at τ = 0.1, of which the largest k has no run."""
+
+    def uneven(terms: pd.DataFrame) -> pd.DataFrame:
+        low = terms["temperature"] == 0.1
+        log_value = terms["log_value"].where(terms["term"] != "B_τ", np.log(np.where(low, 10.0, 1.0)))
+        estimate = terms[terms["term"] == "Proposition 5"].assign(form="measured", term="lower estimate", side="lower")
+        estimate = estimate.assign(value=np.where(estimate["temperature"] == 0.1, 10.0, 1.0), log_value=0.0)
+        terms = pd.concat([terms.assign(log_value=log_value), estimate], ignore_index=True)
+        return terms[(terms["temperature"] != 0.1) | (terms["negatives"] != 256)]
+
+    thinned = changed(tables, "terms", uneven)
+    assert "B_τ is multiplied by 1.00 " in answered(averaging.CLAIM, thinned).text
+    text = answered(ledger.CLAIM, thinned).text
+    assert "at k = 1: 1.00 (lower estimate by ascent)" in text
+    assert "at k = 256: 1.00 (lower estimate by ascent)" in text
+
+
 def test_gaps_not_above_zero_have_no_slope_in_n() -> None:
     def negative_at_one(run: pd.Series) -> float:
         return run["tuples"] ** (-0.5 - 0.01 * run["seed"]) * (-1 if run["temperature"] == 1.0 else 1)
@@ -124,6 +173,27 @@ def test_a_search_at_one_k_shows_no_approach(tables: Tables) -> None:
     assert "two values of k" in answer.text
 
 
+def test_runs_with_risks_at_one_k_neither_approach_nor_fail_to(tables: Tables) -> None:
+    """Evaluated at k = 64 and at its own k, a run trained at 64 has one value."""
+    chosen = changed(
+        tables, "curves", lambda curves: curves[(curves["risk_negatives"] == 64) | curves["own_negatives"]]
+    )
+    sentence = answered(search.CLAIM, chosen).sentence
+    assert "of 32 runs" in sentence
+    assert "nats at k = 1 to 64, " in sentence
+    assert " at k = 64 to 256)" in sentence
+
+
+def test_temperatures_are_compared_over_the_same_k(tables: Tables) -> None:
+    def by_k(runs: pd.DataFrame) -> pd.DataFrame:
+        kl = np.log2(runs["negatives"]) - runs["temperature"]
+        runs = runs.assign(kl=kl + 1e-3 * runs["seed"], kl_ceiling=20.0)
+        return runs[(runs["temperature"] != 0.1) | (runs["negatives"] != 1)]
+
+    sentence = answered(temperature.CLAIM, changed(tables, "runs", by_k)).sentence
+    assert "from 4.001 ± 0.006 to 4.901 ± 0.006 nats" in sentence  # log2 of 4, 16, 64 and 256: 5 in the mean
+
+
 def test_temperatures_of_different_k_order_nothing(tables: Tables) -> None:
     """No series of one k and one seed has two temperatures, however the KL differs between them."""
     apart = changed(
@@ -144,10 +214,36 @@ def test_bounds_that_cannot_fail_are_no_tests(tables: Tables) -> None:
     vacuous = changed(tables, "terms", lambda terms: terms.assign(vacuous=True, clipped=True))
     answer = answered(ledger.CLAIM, vacuous)
     assert answer.verdict is Verdict.NOT_MEASURED
-    assert "(0 tests in" in answer.text
-    assert "more being vacuous, which no test can find violated" in answer.text
+    assert "none of the 240 that are held against a measured quantity can fail" in answer.text
     violated = changed(vacuous, "terms", lambda terms: terms.assign(holds=False))
     assert answered(ledger.CLAIM, violated).verdict is not Verdict.NOT_MEASURED
+    clipped = changed(tables, "terms", lambda terms: terms.assign(clipped=terms["equation"] == "Eq 18"))
+    text = answered(ledger.CLAIM, clipped).text
+    assert "(114 tests in 40 runs; 126 more are no tests, as they are vacuous or clipped" in text
+    (table,) = ledger.CLAIM.tables(only(clipped))
+    assert sum(row["tested"] for row in table.rows) == 114
+    assert sum(row["clipped"] for row in table.rows) == 40
+
+
+def test_points_that_no_risk_can_violate_are_no_tests(tables: Tables) -> None:
+    def wide(curves: pd.DataFrame) -> pd.DataFrame:
+        limit = 2 / curves["temperature"] + np.log1p(1 / curves["risk_negatives"])
+        first = curves["temperature"] == 1  # 100 points
+        return curves.assign(
+            envelope_lower=curves["envelope_lower"].where(~first, -limit),
+            envelope_upper=curves["envelope_upper"].where(~first, limit),
+        )
+
+    text = answered(rate.CLAIM, changed(tables, "curves", wide)).text
+    assert "bracket and Proposition 1 hold in all 367 and all 300 tests (run and k)" in text
+    assert "Proposition 1 at 100 points, which are no tests" in text
+
+
+def test_a_ceiling_above_what_the_pool_allows_is_told(tables: Tables) -> None:
+    """K*(0.1) = 20 and K*(0.2) = 10 nats, where a pool of 499 images allows 6.2."""
+    assert "in 20 of 40 runs no search could exceed it" in answered(temperature.CLAIM, tables).text
+    large = changed(tables, "runs", lambda runs: runs.assign(pool_size=10**9))
+    assert "no search could exceed it" not in answered(temperature.CLAIM, large).text
 
 
 def test_the_bracket_is_held_to_what_the_differences_are_exact_to(tables: Tables) -> None:

@@ -20,7 +20,7 @@ from infonce.report.figures.averaging import AVERAGING, MAXIMISING, comparison, 
 from infonce.report.figures.averaging_training import along_training, moved
 from infonce.report.figures.norms import LARGEST, NORM_TERM, norm_terms
 from infonce.report.selection import Selection
-from infonce.report.tabulate import Column, Table
+from infonce.report.tabulate import Column, Table, overflowing
 
 
 def answer(selection: Selection) -> Answer:
@@ -110,10 +110,11 @@ def _norms(selection: Selection) -> str:
     factors = []
     for term in (NORM_TERM, LARGEST):
         frame = norm_terms(selection, term)
-        by_k = frame.groupby("negatives")["log"].mean()
-        if len(by_k) < 2:
-            return "The norms of Lemma 1 are not in the ledger at two values of k."
-        factors.append(fmt.number(math.exp(by_k.iloc[-1] - by_k.iloc[0])))
+        by_k = frame.pivot_table(index=["temperature", "seed"], columns="negatives", values="log")
+        changes = (by_k[by_k.columns[-1]] - by_k[by_k.columns[0]]).dropna() if len(by_k.columns) > 1 else pd.Series()
+        if changes.empty:
+            return "The norms of Lemma 1 are not in the ledger at two values of k for one temperature and seed."
+        factors.append(fmt.from_logarithm(float(changes.mean())))
     return f"Over the same k, B_τ is multiplied by {factors[0]} and the sum of the largest norms by {factors[1]}."
 
 
@@ -135,9 +136,9 @@ def tables(selection: Selection) -> list[Table]:
             {
                 "temperature": tau,
                 "negatives": k,
-                "averaging_literal": _pair(means.get((AVERAGING, "literal"))),
-                "averaging_tight": _pair(means.get((AVERAGING, "tight"))),
-                "maximising": _pair(means.get((MAXIMISING, "literal"))),
+                "averaging_literal": overflowing(means.get((AVERAGING, "literal"))),
+                "averaging_tight": overflowing(means.get((AVERAGING, "tight"))),
+                "maximising": overflowing(means.get((MAXIMISING, "literal"))),
                 "measured": float(cell["measured"].mean()),
                 "n": cell["run"].nunique(),
             }
@@ -155,12 +156,6 @@ def tables(selection: Selection) -> list[Table]:
         "Bounds on the change of the loss between the first and the last encoder: geometric means over seeds, in nats."
     )
     return [Table("averaging", caption, columns, rows, empty="The ledger does not hold these bounds.")]
-
-
-def _pair(log_value: float | None) -> tuple[float, float] | None:
-    if log_value is None or math.isnan(log_value):
-        return None
-    return (math.exp(log_value) if log_value < 700 else math.inf), log_value
 
 
 def limits(selection: Selection) -> list[str]:

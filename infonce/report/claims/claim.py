@@ -6,9 +6,11 @@ from enum import StrEnum
 
 import pandas as pd
 
+from infonce.records.collect import MEASURED
 from infonce.report import fits
 from infonce.report import format as fmt
-from infonce.report.selection import USABLE, Selection
+from infonce.report.figures.ledger import could_fail
+from infonce.report.selection import Selection
 from infonce.report.style import Drawing
 from infonce.report.tabulate import Table
 
@@ -70,14 +72,10 @@ def judged(good: int, total: int) -> Verdict:
 
 
 def tests_of_bounds(terms: pd.DataFrame) -> tuple[int, int, int]:
-    """How many bounds were tested that could have failed, how many say too little to be tested, and the violated ones.
-
-    A vacuous bound says no more than holds without theory, and a clipped one is that: neither can fail.
-    """
-    known = terms[terms["holds"].notna()]
-    violated = known["holds"] == False  # noqa: E712  (None is not tested)
-    idle = (known["vacuous"] | known["clipped"]) & ~violated
-    return int((~idle).sum()), int(idle.sum()), int(violated.sum())
+    """How many bounds were tested and could have failed, how many say too little for that, and the violated ones."""
+    tested = int(could_fail(terms).sum())
+    violated = terms["holds"] == False  # noqa: E712  (None is not tested)
+    return tested, int(terms["holds"].notna().sum()) - tested, int(violated.sum())
 
 
 def factor(log: fits.Mean) -> str:
@@ -96,7 +94,7 @@ def seed_limits(selection: Selection) -> list[str]:
         notes.append(
             f"{int((counts < 2).sum())} of {len(counts)} cells have a single seed: no interval is given there."
         )
-    failed = int((~runs["status"].isin(USABLE)).sum())
+    failed = int((~runs["status"].isin(MEASURED)).sum())
     if failed:
         notes.append(f"{failed} of {len(runs)} runs ended without numbers and are left out; see Missing and diverged.")
     return notes

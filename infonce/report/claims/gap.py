@@ -22,7 +22,7 @@ def answer(selection: Selection) -> Answer:
     others = f"{_slope_in_n(selection)} {_change_in_d(selection)}"
     if steps.empty:
         return not_measured("it needs three values of k or more at one temperature.", others)
-    verdict, opening = _judged(steps["state"])
+    verdict, opening = _judged(steps)
     changes = fmt.listing(
         f"{fmt.plus_minus(row['change'].value, row['change'].half_width)} at τ = {fmt.temperature(row['temperature'])} "
         f"(where the gap is {fmt.number(row['after'].value, 2)})"
@@ -46,19 +46,23 @@ _MEANINGS = {
 }
 
 
-def _judged(states: pd.Series) -> tuple[Verdict, str]:
+def _judged(steps: pd.DataFrame) -> tuple[Verdict, str]:
     """The claim is that the gap does not go on growing: a falling gap does not speak against it."""
+    states = steps["state"]
+    fallen = steps.loc[states == "falling", "temperature"]
+    falls = f", and falls at τ = {fmt.listing(map(fmt.temperature, fallen))}" if len(fallen) else ""
     held, growing = int(states.isin(["level", "falling"]).sum()), int((states == "growing").sum())
     if (states == "level").all():
         return Verdict.SUPPORTED, "The gap levels off as k grows"
     if held == len(states):
-        return Verdict.SUPPORTED, "The gap does not grow with k"
+        return Verdict.SUPPORTED, f"The gap does not grow with k{falls}"
     if 2 * growing > len(states):
         return Verdict.NOT_SUPPORTED, "The data do not support that the gap levels off over the k of this grid"
     if 2 * (held + growing) < len(states) or held == 0:
         return Verdict.UNDECIDED, "These seeds do not decide whether the gap levels off over the k of this grid"
-    words = "does not grow" if (states == "falling").any() else "levels off"
-    return Verdict.PARTLY, f"Over the k of this grid the gap {words} at some temperatures"
+    if falls:
+        return Verdict.PARTLY, f"The gap does not grow with k at some temperatures{falls}"
+    return Verdict.PARTLY, "Over the k of this grid the gap levels off at some temperatures"
 
 
 def _whole(values: Iterable[float]) -> str:
@@ -112,10 +116,14 @@ def _slope_in_n(selection: Selection) -> str:
     positive = [group for group in series if (group["generalisation_gap"] > 0).all()]
     slopes = pd.DataFrame(
         [
-            {"seed": group["seed"].iloc[0], "slope": fits.slope(*group[["tuples", "generalisation_gap"]].to_numpy().T)}
+            {
+                "temperature": group["temperature"].iloc[0],
+                "seed": group["seed"].iloc[0],
+                "slope": fits.slope(*group[["tuples", "generalisation_gap"]].to_numpy().T),
+            }
             for group in positive
         ],
-        columns=["seed", "slope"],
+        columns=["temperature", "seed", "slope"],
     ).dropna()
     if slopes.empty:
         return "The slope in n is not measured: it needs three values of n, with gaps above 0."
@@ -137,7 +145,10 @@ def _change_in_d(selection: Selection) -> str:
         return "Its dependence on d is not measured: the grid has one dimension."
     low, high = runs["dimension"].min(), runs["dimension"].max()
     ends = [runs[runs["dimension"] == d].set_index(["temperature", "seed"])["generalisation_gap"] for d in (low, high)]
-    change = fits.mean_over_seeds((ends[1] - ends[0]).dropna().rename("change").reset_index(), "change")
+    changes = (ends[1] - ends[0]).dropna().rename("change").reset_index()
+    if changes.empty:
+        return "Its dependence on d is not measured: no temperature and seed has both the smallest and the largest d."
+    change = fits.mean_over_seeds(changes, "change")
     return (
         f"From d = {fmt.integer(low)} to d = {fmt.integer(high)} it changes by "
         f"{fmt.plus_minus(change.value, change.half_width)} nats (mean over τ; {change.over}, each compared with "

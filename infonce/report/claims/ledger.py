@@ -11,9 +11,10 @@ from infonce.report.claims.claim import Answer, Claim, Verdict, not_measured, se
 from infonce.report.figures import complexity
 from infonce.report.figures import ledger as figures
 from infonce.report.selection import Selection
-from infonce.report.tabulate import Column, Table, records
+from infonce.report.tabulate import Column, Table, overflowing, records
 
 _NUMBER = re.compile(r"(?<![\w.^-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w^])")
+_IDLE = "they are vacuous or clipped, that is say no more than holds without theory"
 PARTS = {"Prop 2": 1.0, "Prop 3": 1.0, "Prop 5": 2.0}  # what Theorem 1 adds to the empirical risk, with its factors
 
 
@@ -27,21 +28,26 @@ def answer(selection: Selection) -> Answer:
     tested, idle, violated = tests_of_bounds(bounds)
     broken = int(failed["assumptions_met"].sum())
     vacuous = int(bounds["vacuous"].sum())
+    gains = " ".join(filter(None, (_theorem(bounds), _gain(bounds), _sandwich(selection))))
+    if not tested:
+        why = f"none of the {fmt.integer(idle)} that are held against a measured quantity can fail: {_IDLE}."
+        return not_measured(why if idle else "no bound is held against a measured quantity.", gains)
     if violated:
         verdict = Verdict.NOT_SUPPORTED if broken else Verdict.PARTLY
         opening = (
             f"{fmt.integer(violated)} of {fmt.integer(tested)} tested bounds are violated, {fmt.integer(broken)} "
-            f"of them with their assumptions met ({fmt.listing(sorted(set(failed['equation'])))})"
+            f"of them with their assumptions met: {fmt.listing(sorted(set(failed['equation'])))}"
         )
     else:
-        verdict = Verdict.SUPPORTED if tested else Verdict.NOT_MEASURED
-        runs = fmt.plural(terms["run"].nunique(), "run")
-        apart = f", {fmt.integer(idle)} more being vacuous, which no test can find violated" if idle else ""
-        opening = f"Every bound holds where it is tested ({fmt.plural(tested, 'test')} in {runs}{apart})"
+        verdict = Verdict.SUPPORTED
+        opening = "Every bound holds where it is tested"
+    runs = fmt.plural(terms["run"].nunique(), "run")
+    apart = f"; {fmt.integer(idle)} more are no tests, as {_IDLE}" if idle else ""
     return Answer(
         verdict,
-        f"{opening}; {fmt.share(vacuous, len(bounds))} are vacuous, that is say no more than holds without theory.",
-        " ".join(filter(None, (_theorem(bounds), _gain(bounds), _sandwich(selection)))),
+        f"{opening} ({fmt.plural(tested, 'test')} in {runs}{apart}). Of all bounds, tested or not, "
+        f"{fmt.share(vacuous, len(bounds))} are vacuous.",
+        gains,
     )
 
 
@@ -88,6 +94,11 @@ def _sandwich(selection: Selection) -> str:
     if not complexity.estimated(selection):
         return ""
     rows = complexity.complexities(selection)
+    ends = rows[rows["negatives"].isin({rows["negatives"].min(), rows["negatives"].max()})]
+    both = (
+        ends.groupby(["term", "temperature", "seed"])["negatives"].transform("nunique") == ends["negatives"].nunique()
+    )
+    rows = ends[both]
     means = rows.pivot_table(index="negatives", columns="term", values="value")
     at_k = [
         f"at k = {fmt.integer(k)}: "
@@ -120,11 +131,16 @@ def tables(selection: Selection) -> list[Table]:
         Column("measured", "Measured", "real"),
         Column("factor", "Value / measured", "overflowing"),
         Column("met", "Assumptions met", "text"),
+        Column("tested", "Tests", "integer"),
         Column("vacuous", "Vacuous runs", "integer"),
+        Column("clipped", "Clipped runs", "integer"),
         Column("violated", "Violated runs", "integer"),
         Column("n", "n", "integer"),
     ]
-    caption = "The ledger: mean over seeds of every term at every k and τ; n is the number of runs."
+    caption = (
+        "The ledger: mean over seeds of every term at every k and τ; n is the number of runs. Tests are those runs in "
+        "which the bound is held against the measured quantity and could fail, being neither vacuous nor clipped."
+    )
     return [Table("ledger", caption, columns, rows, empty="No term was evaluated.")]
 
 
@@ -139,8 +155,7 @@ def _factor(row: dict[str, Any]) -> tuple[float, float] | None:
     """How many times the measured quantity a bound is."""
     if row["side"] == "value" or row["log_value"] is None or not (row["measured"] or 0) > 0:
         return None
-    log_factor = row["log_value"] - math.log(row["measured"])
-    return (math.exp(log_factor) if log_factor < 700 else math.inf), log_factor
+    return overflowing(row["log_value"] - math.log(row["measured"]))
 
 
 def limits(selection: Selection) -> list[str]:

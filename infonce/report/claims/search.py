@@ -18,10 +18,10 @@ def answer(selection: Selection) -> Answer:
         return not_measured(
             "CEₖ is known exactly only where the density dM/dπ is, and no run of this selection has it."
         )
-    if frame["risk_negatives"].nunique() < 2:
-        return not_measured("it needs the risks at two values of k or more (`evaluation.negatives`).")
-    closer = int((frame["to_dcl"] < frame["to_infonce"]).sum())
     ends = _ends(frame)
+    if ends.empty:
+        return not_measured("it needs the risks of a run at two values of k or more (`evaluation.negatives`).")
+    closer = int((frame["to_dcl"] < frame["to_infonce"]).sum())
     falling = int((ends["last"] < ends["first"]).sum())
     tested, idle, violated = tests_of_bounds(selection.terms[selection.terms["equation"].isin(["Prop 2", "Eq 12"])])
     verdict = Verdict.NOT_SUPPORTED if violated else judged(falling, len(ends))
@@ -43,15 +43,22 @@ def answer(selection: Selection) -> Answer:
     return Answer(
         verdict,
         f"{opening}: |CEₖ − R| falls from the smallest to the largest k in {fmt.share(falling, len(ends))} runs "
-        f"({fmt.span(ends['first'])} nats at k = {fmt.integer(frame['risk_negatives'].min())}, "
-        f"{fmt.span(ends['last'])} at k = {fmt.integer(frame['risk_negatives'].max())}).",
+        f"({fmt.span(ends['first'])} nats at k = {_k(ends['first_k'])}, {fmt.span(ends['last'])} at k = "
+        f"{_k(ends['last_k'])}).",
         f"{_closer(frame, closer)} {_empty(frame)} {bound}",
     )
 
 
 def _ends(frame: pd.DataFrame) -> pd.DataFrame:
-    ordered = frame.sort_values("risk_negatives").groupby("run")["to_infonce"]
-    return pd.DataFrame({"first": ordered.first(), "last": ordered.last()})
+    """One row a run that has two values of k or more: |CEₖ − R| at the smallest and the largest, and these k."""
+    runs = frame.sort_values("risk_negatives").groupby("run")
+    distance, k = runs["to_infonce"], runs["risk_negatives"]
+    ends = {"first": distance.first(), "last": distance.last(), "first_k": k.first(), "last_k": k.last()}
+    return pd.DataFrame(ends).query("first_k < last_k")
+
+
+def _k(values: pd.Series) -> str:
+    return " to ".join(dict.fromkeys(map(fmt.integer, (values.min(), values.max()))))
 
 
 def _closer(frame: pd.DataFrame, closer: int) -> str:

@@ -16,7 +16,7 @@ _LARGEST = 300.0  # powers of ten beyond this are drawn at the edge
 
 def summarised(terms: pd.DataFrame) -> pd.DataFrame:
     """Mean over seeds of each term, form, side, k and τ; logarithms carry the values that overflow."""
-    frame = terms.assign(log_of_value=log_values(terms))
+    frame = terms.assign(log_of_value=log_values(terms), tested=could_fail(terms))
     keys = ["term", "equation", "form", "quantity", "side", "negatives", "temperature"]
     return (
         frame.groupby(keys, sort=False)
@@ -26,11 +26,22 @@ def summarised(terms: pd.DataFrame) -> pd.DataFrame:
             measured=("measured", "mean"),
             n=("run", "size"),
             assumptions_met=("assumptions_met", "all"),
+            tested=("tested", "sum"),
             vacuous=("vacuous", "sum"),
+            clipped=("clipped", "sum"),
             violated=("holds", lambda holds: int((holds == False).sum())),  # noqa: E712  (None is no violation)
         )
         .reset_index()
     )
+
+
+def could_fail(terms: pd.DataFrame) -> pd.Series:
+    """Rows that test their bound: held against a measured quantity, and neither vacuous nor clipped, or violated.
+
+    A vacuous bound says no more than holds without theory, and a clipped one is that: neither can fail.
+    """
+    violated = terms["holds"] == False  # noqa: E712  (None is not tested)
+    return terms["holds"].notna() & (~(terms["vacuous"] | terms["clipped"]).astype(bool) | violated)
 
 
 def log_values(terms: pd.DataFrame) -> pd.Series:
