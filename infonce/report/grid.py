@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from infonce.report.selection import CELL, USABLE, Selection
+from infonce.records.collect import MEASURED
+from infonce.report.selection import CELL, Selection
 from infonce.spec.run import AXES
 
 REASONS = {
@@ -20,7 +21,7 @@ def cells(selection: Selection) -> pd.DataFrame:
     missing = missing_runs(selection)
     if len(missing):
         frame = pd.concat([frame, missing[[*CELL, "seed"]].assign(status="missing")])
-    frame["usable"] = frame["status"].isin(USABLE)
+    frame["usable"] = frame["status"].isin(MEASURED)
     grouped = frame.groupby(list(CELL), sort=True)
     return grouped.agg(
         seeds=("seed", "nunique"),

@@ -9,12 +9,13 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from infonce.records.collect import MEASURED
 from infonce.report import format as fmt
 from infonce.report.claims import CLAIMS
 from infonce.report.datasets import described
 from infonce.report.provenance import provenance
 from infonce.report.sections import Rendered
-from infonce.report.selection import SELECTORS, USABLE
+from infonce.report.selection import SELECTORS
 from infonce.report.tables import Tables
 
 _SELECTOR_WORDS = {"dataset": "Data set", "positives": "Positives", "encoder": "Encoder", "loss": "Loss"}
@@ -37,11 +38,14 @@ def page(title: str, tables: Tables, requested: list[dict[str, Any]] | None, ren
         title=title,
         summary=_summary(tables.runs, requested),
         axes=_axes(tables.runs, requested),
+        precision=_unique(tables.runs["evaluation_precision"].dropna()),
         claims=CLAIMS,
         rendered=rendered,
         options={name: _unique(getattr(selection, name) for selection in rendered) for name in SELECTORS},
         words=_SELECTOR_WORDS,
-        first=contents[0] if contents else {},
+        first=contents[0]
+        if contents
+        else dict.fromkeys(("overview", *(claim.slug for claim in CLAIMS), "gaps", "runs"), ""),
         packed=[_packed(content) for content in contents[1:]],
         datasets=[described(name) for name in _unique(selection.dataset for selection in rendered)],
         provenance=provenance(tables.runs),
@@ -60,7 +64,7 @@ def _unique(values: Iterable[str]) -> list[str]:
 def _summary(runs: pd.DataFrame, requested: list[dict[str, Any]] | None) -> str:
     """The grid in one sentence."""
     counts = runs["status"].value_counts()
-    usable = int(counts.reindex(USABLE).fillna(0).sum())
+    usable = int(counts.reindex(MEASURED).fillna(0).sum())
     asked = f" of the {fmt.integer(len(requested))} that were asked for" if requested is not None else ""
     failed = [
         f"{fmt.integer(int(counts[status]))} {status.replace('_', ' ')}"

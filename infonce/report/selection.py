@@ -6,11 +6,11 @@ from functools import cached_property
 
 import pandas as pd
 
+from infonce.records.collect import MEASURED
 from infonce.report.format import integer
 from infonce.report.tables import Tables
 
 SELECTORS = ("dataset", "positives", "encoder", "loss")  # encoder stands with its head
-USABLE = ("ok", "stopped_early")  # statuses whose numbers count
 FIXED = ("dimension", "tuples", "tuple_design")  # held at one value where k and τ vary
 CELL = (*FIXED, "negatives", "temperature")
 
@@ -58,7 +58,7 @@ class Selection:
     @cached_property
     def usable(self) -> pd.DataFrame:
         """Runs that ended with numbers, at every dimension and n."""
-        return self.all_runs[self.all_runs["status"].isin(USABLE)]
+        return self.all_runs[self.all_runs["status"].isin(MEASURED)]
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from infonce.data.registry import DATASETS
 from infonce.report import build, style
 from infonce.report.claims import CLAIMS
+from infonce.report.datasets import described
 from infonce.report.figures import gap, rate
+from infonce.report.page import page
 from infonce.report.selection import selections
 from tests.report.model import Built, faulty_grid, make_tables, specs
 
@@ -77,6 +80,20 @@ def test_nothing_is_nan(built: Built) -> None:
     assert not re.search(r"± 0(?![.\d])", text)
     for table in (built.folder / "tables").glob("*.md"):
         assert "nan" not in re.findall(r"[a-z]+", table.read_text().lower())
+
+
+def test_the_precision_of_the_page_is_that_of_the_tables(built: Built) -> None:
+    assert "embeddings were computed in float64, similarities" in text_of(built.page)
+    single = built.tables.runs.assign(evaluation_precision="float32")
+    text = text_of(page("Single", replace(built.tables, runs=single), None, []))
+    assert "embeddings were computed in float32, similarities and all that follows from them in float64" in text
+
+
+def test_registered_data_sets_are_described() -> None:
+    for name, info in DATASETS.items():
+        assert described(name).text == f"{info.title}."
+        assert described(name).citation == info.citation
+    assert described("数字").text == "Not described in this project."
 
 
 def test_the_same_tables_give_the_same_bytes(tmp_path: Path) -> None:
