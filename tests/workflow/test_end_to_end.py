@@ -120,6 +120,10 @@ def test_an_unfinished_grid_is_reported_with_every_gap(grid):
     assert not grid.path(RUN).exists()
     page = grid.path("results", "report", "report.html").read_text()
     assert "7 runs of the 8" in page
+    other = "results/runs/digits/augment/mlp-normalize-d8/infonce/n256-shared-k64-tau0.2-seed7"
+    assert grid.path(other).exists()
+    shutil.rmtree(grid.path(other))
+    assert "6 of 8 runs are there" in grid.run("--allowed-rules", "partial", "--", "partial").stdout
 
 
 def test_snakemake_reports_the_finished_grid(finished, tmp_path):

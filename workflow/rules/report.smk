@@ -66,10 +66,9 @@ rule report:
         "python -m infonce report --config {params.grid:q} > {log:q} 2>&1"
 
 
-# What exists of an unfinished grid, with every missing run listed; trains nothing.
+# What exists of an unfinished grid, with every missing run listed; trains nothing. It has no output of its own, so that
+# it runs whenever it is asked for: the grid has grown since.
 rule partial:
-    output:
-        touch(temp(f"{WORKFLOW.results}/.partial")),
     log:
         f"{WORKFLOW.results}/logs/partial.log",
     localrule: True
