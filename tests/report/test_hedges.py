@@ -54,6 +54,11 @@ def growing_at_the_lowest(run: pd.Series) -> float:
         ),
         (lambda run: 1.0 + 1e-9 * run["seed"] * run["negatives"], Verdict.SUPPORTED, "The gap levels off as k grows: "),
         (
+            lambda run: falling(run) if run["temperature"] == 1 else uncertain(run),
+            Verdict.UNDECIDED,
+            "over the k of this grid, though it falls at τ = 1: ",
+        ),
+        (
             growing_at_the_lowest,
             Verdict.PARTLY,
             "at 3 temperatures and growing (0 below the interval) at 1 temperature",

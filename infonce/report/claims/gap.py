@@ -50,16 +50,17 @@ def _judged(steps: pd.DataFrame) -> tuple[Verdict, str]:
     """The claim is that the gap does not go on growing: a falling gap does not speak against it."""
     states = steps["state"]
     fallen = steps.loc[states == "falling", "temperature"]
-    falls = f", and falls at τ = {fmt.listing(map(fmt.temperature, fallen))}" if len(fallen) else ""
+    where = f"falls at τ = {fmt.listing(map(fmt.temperature, fallen))}"
+    falls, yet = (f", and {where}", f", though it {where}") if len(fallen) else ("", "")
     held, growing = int(states.isin(["level", "falling"]).sum()), int((states == "growing").sum())
     if (states == "level").all():
         return Verdict.SUPPORTED, "The gap levels off as k grows"
     if held == len(states):
         return Verdict.SUPPORTED, f"The gap does not grow with k{falls}"
     if 2 * growing > len(states):
-        return Verdict.NOT_SUPPORTED, "The data do not support that the gap levels off over the k of this grid"
+        return Verdict.NOT_SUPPORTED, f"The data do not support that the gap levels off over the k of this grid{yet}"
     if 2 * (held + growing) < len(states) or held == 0:
-        return Verdict.UNDECIDED, "These seeds do not decide whether the gap levels off over the k of this grid"
+        return Verdict.UNDECIDED, f"These seeds do not decide whether the gap levels off over the k of this grid{yet}"
     if falls:
         return Verdict.PARTLY, f"The gap does not grow with k at some temperatures{falls}"
     return Verdict.PARTLY, "Over the k of this grid the gap levels off at some temperatures"
