@@ -1,6 +1,7 @@
 """Where files will be written: may they, is there room, and does another Snakemake hold the folder."""
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from platformdirs import user_cache_dir
 from infonce.cluster.recover import snakemakes
 from infonce.cluster.surroundings import Finding
 from infonce.doctor.needs import data_bytes, results_bytes
+from infonce.options import DEFAULT_CONFIG
+from infonce.plan.digest import PACKAGE
 from infonce.plan.workflow import Workflow
 
 
@@ -19,7 +22,7 @@ def writable(workflow: Workflow, folder: Path) -> Iterator[Finding]:
     cache = Path(user_cache_dir("snakemake", "snakemake")) / "snakemake" / "source-cache"
     places = {
         "results": (folder / workflow.results, "name another in results_folder, or mend its rights"),
-        "Snakemake's memory": (folder / ".snakemake", "start Snakemake in a folder that you may write, by --directory"),
+        "Snakemake's memory": (folder / ".snakemake", f"mend its rights, or work elsewhere: {_elsewhere(folder)}"),
         "Snakemake's cache": (cache, f"`export XDG_CACHE_HOME={folder / '.snakemake' / 'cache'}`"),
         "temporary files": (Path(tempfile.gettempdir()), "let TMPDIR name a folder that you may write"),
     }
@@ -29,6 +32,13 @@ def writable(workflow: Workflow, folder: Path) -> Iterator[Finding]:
     home = Path("~").expanduser()
     if problem := _refusal(home):
         yield Finding("HOME", True, f"{home}: {problem}; nothing but caches would go there")
+
+
+def _elsewhere(folder: Path) -> str:
+    """How to start Snakemake where it may write; it looks for the default configuration there, so that is named."""
+    snakefile, default = PACKAGE.parent / "Snakefile", folder.absolute() / DEFAULT_CONFIG
+    command = ["snakemake", "--cores", "2", "--snakefile", str(snakefile), "--configfile", str(default)]
+    return f"`{shlex.join([*command, '--directory'])} FOLDER`, further configuration files behind the first"
 
 
 def disk(workflow: Workflow, folder: Path) -> Iterator[Finding]:

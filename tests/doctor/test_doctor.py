@@ -1,6 +1,8 @@
 """Each illness that `infonce doctor` knows, brought about; it never ends in a traceback."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -147,6 +149,19 @@ def test_places_that_cannot_be_written(place, monkeypatch):
     assert found["HOME"].well
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     assert wrong(place) == {}
+
+
+def test_the_way_out_of_a_folder_that_cannot_be_written_works(place, tmp_path_factory):
+    (place / ".snakemake").write_text("a file, where no folder can be")
+    text = wrong(place)["Snakemake's memory"]
+    elsewhere = tmp_path_factory.mktemp("else where")
+    command = text.split("`")[1].replace("FOLDER", shlex.quote(str(elsewhere)))
+    done = subprocess.run(
+        ["bash", "-c", f"{command} --dry-run"], cwd=place, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^train +2$", done.stdout + done.stderr, re.MULTILINE)
+    assert (elsewhere / ".snakemake").is_dir()
 
 
 def test_results_that_cannot_be_written(place):
