@@ -1,5 +1,3 @@
-import json
-
 import pytest
 import torch
 
@@ -124,4 +122,7 @@ def test_shared_images_and_the_head_normalize_leave_assumptions_unmet(prepared):
     _, evaluation = measured(spec_with(training=SHORT), prepared)
     unmet = {term.term for term in evaluation.terms if not term.assumptions_met}
     assert {"Proposition 3", "Proposition 5", "Theorem 1"} <= unmet
-    assert json.dumps([term.note for term in evaluation.terms])
+    notes = {term.term: term.note for term in evaluation.terms if term.form == "literal"}
+    assert "the head f/‖f‖ is not Lipschitz at 0" in notes["Proposition 5"]
+    assert "the head f/‖f‖ is not Lipschitz at 0; tuples share images, so they are not i.i.d." in notes["Theorem 1"]
+    assert "tuples share images" in notes["Proposition 3"]

@@ -41,7 +41,3 @@ def test_golden_brackets(golden_finite_k):
         for entry in row["risks"]:
             got = bounds.gap_bracket(row["ce_limit"], row["q_positive"], row["chi2"], entry["k"], row["tau"])
             np.testing.assert_allclose(got, (entry["gap_lower"], entry["gap_upper"]), rtol=1e-9)
-
-
-def test_every_public_name_is_there():
-    assert all(callable(getattr(bounds, name)) for name in bounds.__all__)
