@@ -137,10 +137,14 @@ def test_strays_and_removed_runs_are_listed_and_leave_the_report(copy):
         assert {row["temperature"] for row in rows if "temperature" in row} <= {"1", "1.0"}, table
 
 
-def test_a_removed_data_folder_is_made_again(copy):
+def test_a_removed_data_folder_is_made_again(copy, tiny):
     shutil.rmtree(copy.path("data"))
     shutil.rmtree(copy.path("results", "runs"))
-    copy.run("numbers")
+    for name in SCHEMAS:
+        copy.path("results", f"{name}.parquet").unlink()
+    copy.run()
+    expected, found = numbers(tiny), numbers(copy)
+    assert all(found[name].equals(expected[name]) for name in SCHEMAS)
 
 
 def test_spaces_apostrophes_and_other_scripts_in_the_path(tmp_path):
