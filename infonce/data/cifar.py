@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from infonce.data.raw import RawSplit
+from infonce.data.raw import FETCH_AGAIN, RawSplit
 from infonce.errors import DataError
 from infonce.spec.run import DatasetOptions
 
@@ -31,7 +31,7 @@ def _read(paths: list[Path], column: int, label_bytes: int, classes: int) -> Raw
     labels = np.concatenate([part[:, column] for part in parts]).astype(np.int64)
     for path, part in zip(paths, parts, strict=True):
         if (largest := int(part[:, column].max())) >= classes:
-            raise DataError(f"{path} has a label {largest}, expected 0 to {classes - 1}; fetch it again")
+            raise DataError(f"{path} has a label {largest}, expected 0 to {classes - 1}; {FETCH_AGAIN}")
     first = np.cumsum([0] + [len(part) for part in parts])
 
     def read(rows: np.ndarray) -> np.ndarray:
@@ -50,5 +50,5 @@ def _records(path: Path, label_bytes: int) -> np.ndarray:
         raise DataError(f"{path} is missing; fetch the data set (infonce data fetch), or put the file there")
     size = path.stat().st_size
     if size == 0 or size % record:
-        raise DataError(f"{path} has {size} bytes, expected a multiple of {record}; it is cut: fetch it again")
+        raise DataError(f"{path} has {size} bytes, expected a multiple of {record}; it is cut: {FETCH_AGAIN}")
     return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, record)

@@ -29,8 +29,9 @@ def fetch_datasets(
 ) -> list[str]:
     """Fetch data sets into `raw`; a line for each. Raises DataError at the first that cannot be had."""
     lines = []
+    infos = {name: dataset(name) for name in names}  # a wrong name is refused before anything is fetched
     for name in names:
-        if not dataset(name).downloaded:
+        if not infos[name].downloaded:
             lines.append(f"{name}: nothing to fetch, it is built in")
             continue
         folder = download.fetch(name, raw, (mirrors or {}).get(name), retries, progress)

@@ -7,8 +7,11 @@
 A complete folder is used as it is: nothing is written and no address is asked.
 """
 
+import contextlib
 import json
+import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from infonce.data.extract import unpack
@@ -41,16 +44,25 @@ def fetch(
     Raises DataError that names each address with its cause, and says which file to put where by hand.
     """
     info, folder = dataset(name), Path(raw) / name
-    if not missing_members(info, folder):
-        return folder
-    try:
-        (folder / _WORK).mkdir(parents=True, exist_ok=True)
-        with alone(folder / f"{_WORK}.lock", lease_seconds):
-            _fetch_missing(info, folder, mirror, retries, progress)
+    lock = folder / f"{_WORK}.lock"
+    while missing_members(info, folder):
+        try:
+            (folder / _WORK).mkdir(parents=True, exist_ok=True)
+            with alone(lock, lease_seconds) as still_mine:
+                _fetch_missing(info, folder, mirror, retries, progress, still_mine)
+        except _LockLostError:
+            continue  # this job was suspended for so long that another one went on: wait for that one
+        except OSError as error:
+            if missing_members(info, folder):
+                raise DataError(f"{folder} cannot be written ({error}). {by_hand(info, folder)}") from error
+    if (folder / _WORK).exists():
+        with contextlib.suppress(OSError), alone(lock, lease_seconds):
             shutil.rmtree(folder / _WORK, ignore_errors=True)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error}). {by_hand(info, folder)}") from error
     return folder
+
+
+class _LockLostError(Exception):
+    """Another job has taken over the lock, and must not find its files removed."""
 
 
 def missing_members(info: DatasetInfo, folder: Path) -> list[Member]:
@@ -75,7 +87,7 @@ def by_hand(info: DatasetInfo, folder: Path) -> str:
         path = folder / member.path
         found = f"{path.stat().st_size} bytes" if path.is_file() else "missing"
         lines.append(f"  {member.path}: {found}, expected {member.size} bytes")
-    lines.append(f"Where there is a network, run: infonce data fetch {info.name}")
+    lines.append(f"Where there is a network, run: {_fetching(info.name, folder.parent)}")
     lines.append(f"Or put into {folder} by hand:")
     for source in info.files:
         if set(source.members) & set(missing):
@@ -102,11 +114,29 @@ def verify(name: str, raw: Path) -> list[str]:
             wrong.append(f"{folder / member.path}: {algorithm} is {found}, expected {expected}")
         lines.append(f"{member.path}: {algorithm} as {'published' if member.digest else 'when unpacked'}")
     if wrong:
-        raise DataError("\n".join([*wrong, f"Delete the named files and run: infonce data fetch {name}"]))
+        raise DataError("\n".join([*wrong, f"Delete the named files and run: {_fetching(name, raw)}"]))
     return lines
 
 
-def _fetch_missing(info: DatasetInfo, folder: Path, mirror: str | None, retries: int, progress: bool) -> None:
+def _fetching(name: str, raw: Path) -> str:
+    return f"infonce data fetch {name} --raw {shlex.quote(str(raw))}"
+
+
+def _fetch_missing(
+    info: DatasetInfo,
+    folder: Path,
+    mirror: str | None,
+    retries: int,
+    progress: bool,
+    still_mine: Callable[[], bool],
+) -> None:
+    """Fetch and unpack; raises _LockLostError before anything is renamed or removed that may be another job's."""
+
+    def keep(digests: dict[str, str]) -> None:
+        if not still_mine():
+            raise _LockLostError
+        write_json(folder / RECORD, _read_record(folder) | digests)
+
     for source in info.files:
         missing = missing_members(info, folder)
         if not set(source.members) & set(missing):
@@ -114,8 +144,9 @@ def _fetch_missing(info: DatasetInfo, folder: Path, mirror: str | None, retries:
         archive = _by_hand_or_mirror(source, folder, mirror) or _downloaded(
             info, source, folder, mirror, retries, progress
         )
-        digests = unpack(archive, source.members, folder)
-        write_json(folder / RECORD, _read_record(folder) | digests)
+        if not still_mine():
+            raise _LockLostError
+        unpack(archive, source.members, folder, folder / _WORK, keep)
         (folder / _WORK / source.name).unlink(missing_ok=True)
 
 
@@ -156,9 +187,12 @@ def _downloaded(
 
 def _read_record(folder: Path) -> dict[str, str]:
     try:
-        return dict(json.loads((folder / RECORD).read_text(encoding="utf-8")))
+        known = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    if not isinstance(known, dict):
+        return {}
+    return {path: digest for path, digest in known.items() if isinstance(digest, str)}
 
 
 def _is_address(mirror: str) -> bool:

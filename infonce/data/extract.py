@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -23,18 +23,28 @@ _BLOCK = 1 << 20
 _OTHER_BYTES, _ENTRIES = 64 << 20, 10_000
 
 
-def unpack(archive: Path, members: tuple[Member, ...], folder: Path) -> dict[str, str]:
+def unpack(
+    archive: Path,
+    members: tuple[Member, ...],
+    folder: Path,
+    work: Path | None = None,
+    before_renaming: Callable[[dict[str, str]], None] = lambda digests: None,
+) -> dict[str, str]:
     """Unpack `members` of a `.tar.gz` or a `.gz` below `folder`; returns the SHA-256 of each by its path.
 
-    Every size and every published digest is checked before the first file gets its name. Raises DataError,
-    naming the archive and the entry, and leaves `folder` as it was.
+    Every size and every published digest is checked before the first file gets its name; `before_renaming` is told the
+    digests then. `work`, on the disk of `folder`, holds what is not whole yet. Raises DataError, naming the archive and
+    the entry, and leaves `folder` as it was.
     """
     try:
-        with _staging(folder) as staging:
+        with _staging(work or folder) as staging:
             if archive.name.endswith(".tar.gz"):
                 digests = _unpack_tar(archive, members, staging)
             else:
                 digests = _unpack_gzip(archive, members, staging)
+            if taken := [member.path for member in members if (folder / member.path).is_dir()]:
+                raise DataError(f"{folder / taken[0]} is a folder where a file belongs; remove it and fetch again")
+            before_renaming(digests)
             for member in members:
                 target = folder / member.path
                 target.parent.mkdir(parents=True, exist_ok=True)

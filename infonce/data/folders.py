@@ -1,9 +1,10 @@
 """Folders that are there as a whole or not at all, locks on them, and digests of files."""
 
+import glob
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +16,11 @@ LEASE_SECONDS = 30.0
 
 
 @contextmanager
-def alone(lock_path: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[None]:
+def alone(lock_path: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Callable[[], bool]]:
     """Hold a lock: a file that its holder keeps renewing, so it works on shared disks too.
 
-    The lock of a job that died is taken over `lease_seconds` after its last sign of life.
+    The lock of a job that died is taken over `lease_seconds` after its last sign of life. A job that was only suspended
+    may find it gone: the function that is yielded tells whether the lock is still its own.
     """
     lock = SoftFileLease(lock_path, lease_duration=lease_seconds)
     while not lock.is_locked:
@@ -29,7 +31,7 @@ def alone(lock_path: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Non
             if lock_path.exists() and lock_path.stat().st_size == 0:
                 lock_path.unlink(missing_ok=True)
     try:
-        yield
+        yield lambda: lock.is_locked and lock.compromise is None and lock.is_lock_held_by_us
     finally:
         lock.release()
 
@@ -42,6 +44,9 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        for kind in ("part", "old"):  # left by a job that was killed; whoever replaces a folder holds its lock
+            for left in folder.parent.glob(f".{glob.escape(folder.name)}.????????.{kind}"):
+                shutil.rmtree(left, ignore_errors=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     except OSError as error:
         raise DataError(f"{folder} cannot be written: {error}") from error

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from infonce.data.raw import RawSplit
+from infonce.data.raw import FETCH_AGAIN, RawSplit
 from infonce.errors import DataError
 from infonce.spec.run import DatasetOptions
 
@@ -26,11 +26,13 @@ def read_idx(path: Path, dimensions: int) -> np.ndarray:
     with path.open("rb") as file:
         start = file.read(header)
     if len(start) < header or start[:4] != bytes([0, 0, _UNSIGNED_BYTE, dimensions]):
-        raise DataError(f"{path} is no IDX file of bytes in {dimensions} dimensions: it starts with {start[:4]!r}")
+        raise DataError(
+            f"{path} is no IDX file of bytes in {dimensions} dimensions: it starts with {start[:4]!r}; {FETCH_AGAIN}"
+        )
     shape = struct.unpack(f">{dimensions}I", start[4:])
     expected, found = int(np.prod(shape)), path.stat().st_size - header
     if found != expected or expected == 0:
-        raise DataError(f"{path} announces {shape}, {expected} bytes, and holds {found}; fetch it again")
+        raise DataError(f"{path} announces {shape}, {expected} bytes, and holds {found}; {FETCH_AGAIN}")
     return np.memmap(path, dtype=np.uint8, mode="r", offset=header, shape=shape)
 
 
@@ -40,6 +42,7 @@ def _split(folder: Path, prefix: str) -> RawSplit:
     labels = read_idx(path, 1).astype(np.int64)
     if len(labels) != len(images) or labels.max() >= _CLASSES:
         raise DataError(
-            f"{path} has {len(labels)} labels up to {labels.max()}, expected {len(images)} up to {_CLASSES - 1}"
+            f"{path} has {len(labels)} labels up to {labels.max()}, expected {len(images)} up to {_CLASSES - 1}; "
+            f"{FETCH_AGAIN}"
         )
     return RawSplit.of_arrays(images[:, None], labels)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from infonce.data.download import require_complete
+from infonce.data.download import require_complete, verify
 from infonce.data.folders import alone
 from infonce.data.prepared import Prepared, Source, check_matches, is_complete, load, write
 from infonce.data.raw import RawSplit
@@ -105,7 +105,9 @@ def _sphere(name: str, options: DatasetOptions, raw_folder: Path, progress: bool
 
 
 def _downloaded(name: str, options: DatasetOptions, raw_folder: Path, progress: bool) -> Sources:
-    train, held_out = READERS[name](require_complete(name, raw_folder), options)
+    folder = require_complete(name, raw_folder)
+    verify(name, raw_folder)  # a right size is no right content, and everything is read here anyway
+    train, held_out = READERS[name](folder, options)
     files = dataset(name).files
     source = {"files": {file.name: {"digest": file.digest, "addresses": file.addresses} for file in files}}
     return *_limited(name, options, train, held_out, progress), source

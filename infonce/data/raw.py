@@ -10,6 +10,7 @@ from tqdm import tqdm
 from infonce.data.prepared import Source
 
 _BATCH = 1000
+FETCH_AGAIN = "delete it and fetch it again (infonce data fetch)"
 
 
 @dataclass(frozen=True)

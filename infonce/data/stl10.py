@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from infonce.data.raw import RawSplit
+from infonce.data.raw import FETCH_AGAIN, RawSplit
 from infonce.errors import DataError
 from infonce.spec.run import DatasetOptions
 
@@ -37,7 +37,7 @@ class _ImageFile:
         """Check that the file holds whole images."""
         size = _size(path)
         if size == 0 or size % _BYTES:
-            raise DataError(f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: fetch it again")
+            raise DataError(f"{path} has {size} bytes, expected a multiple of {_BYTES}; it is cut: {FETCH_AGAIN}")
         self.path, self.count = path, size // _BYTES
 
     def read(self, rows: np.ndarray) -> np.ndarray:
@@ -48,10 +48,12 @@ class _ImageFile:
 
 def _labels(path: Path, count: int) -> np.ndarray:
     if (size := _size(path)) != count:
-        raise DataError(f"{path} has {size} labels for {count} images; fetch it again")
+        raise DataError(f"{path} has {size} labels for {count} images; {FETCH_AGAIN}")
     labels = np.fromfile(path, dtype=np.uint8).astype(np.int64)
     if labels.min() < 1 or labels.max() > _CLASSES:
-        raise DataError(f"{path} has labels from {labels.min()} to {labels.max()}, expected 1 to {_CLASSES}")
+        raise DataError(
+            f"{path} has labels from {labels.min()} to {labels.max()}, expected 1 to {_CLASSES}; {FETCH_AGAIN}"
+        )
     return labels - 1
 
 

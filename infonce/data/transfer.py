@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import requests
+import urllib3
 from tqdm import tqdm
 
 from infonce.data.folders import file_digest
@@ -52,16 +53,26 @@ def _continue(source: SourceFile, address: str, part: Path, progress: bool) -> N
         done = 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
     try:
-        with requests.get(address, headers=headers, stream=True, timeout=_TIMEOUT) as response:
+        with _asked(address, headers) as response:
             _receive(source, response, part, done, progress)
     except requests.exceptions.SSLError as error:
         raise TransferError(f"its certificate is refused: {_cause(error)}") from error
     except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
         raise _PassingError(f"no connection, or a broken one: {_cause(error)}") from error
-    except requests.exceptions.ChunkedEncodingError as error:
-        raise _PassingError(f"the connection broke: {_cause(error)}") from error
-    except requests.exceptions.RequestException as error:
+    except (requests.exceptions.RequestException, ValueError) as error:  # ValueError: an address that is none
         raise TransferError(_cause(error)) from error
+    except urllib3.exceptions.HTTPError as error:
+        raise _PassingError(f"the connection broke: {_cause(error)}") from error
+
+
+def _asked(address: str, headers: dict[str, str]) -> requests.Response:
+    """The answer, not yet read; what fails on this machine, as certificates that cannot be read, is a cause too."""
+    try:
+        return requests.get(address, headers=headers, stream=True, timeout=_TIMEOUT)
+    except requests.exceptions.RequestException:
+        raise
+    except OSError as error:
+        raise TransferError(f"cannot be asked: {error}") from error
 
 
 def _receive(source: SourceFile, response: requests.Response, part: Path, done: int, progress: bool) -> None:
@@ -79,8 +90,8 @@ def _receive(source: SourceFile, response: requests.Response, part: Path, done: 
         part.unlink(missing_ok=True)
         raise _PassingError("the server continues the file at another place")
     start = done if continued else 0
-    announced = response.headers.get("Content-Length")
-    if announced is not None and int(announced) != source.size - start:
+    announced = response.headers.get("Content-Length", "")
+    if announced.isdecimal() and int(announced) != source.size - start:
         kind = response.headers.get("Content-Type", "of unknown type")
         raise TransferError(
             f"offers {int(announced) + start} bytes ({kind}), expected {source.size}: it is another file"
@@ -97,7 +108,8 @@ def _receive(source: SourceFile, response: requests.Response, part: Path, done: 
             disable=None if progress else True,
         ) as bar,
     ):
-        for block in response.iter_content(_BLOCK):
+        # As they came: some servers label a packed file as an encoding, which would be taken off on the way.
+        for block in response.raw.stream(_BLOCK, decode_content=False):
             size += len(block)
             if size > source.size:
                 break

@@ -112,3 +112,33 @@ def wrong_place(handler: BaseHTTPRequestHandler, content: bytes) -> None:
     handler.send_header("Content-Length", str(len(content) - 3))
     handler.end_headers()
     handler.wfile.write(content[3:])
+
+
+def odd_length(text: str) -> Callable:
+    """The right file under a length that is no number."""
+
+    def answer(handler: BaseHTTPRequestHandler, content: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", text)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return answer
+
+
+def labelled_as_packed(handler: BaseHTTPRequestHandler, content: bytes) -> None:
+    """The right file, with its packing told as an encoding that a client would take off."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.send_header("Content-Encoding", "gzip")
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def sent_to(address: str) -> Callable:
+    def answer(handler: BaseHTTPRequestHandler, content: bytes) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", address)
+        handler.end_headers()
+
+    return answer

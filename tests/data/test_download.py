@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,8 +24,12 @@ from tests.data.server import (
     corrupted,
     cut_at,
     endless,
+    good,
     hang_up,
+    labelled_as_packed,
+    odd_length,
     page,
+    sent_to,
     status,
     unannounced_page,
     wrong_place,
@@ -303,10 +308,10 @@ def test_a_folder_that_cannot_be_written_says_what_is_missing(serve, tmp_path):
     assert "infonce data fetch cifar10" in str(refusal.value)
 
 
-def fetch_in_process(raw, made, results):
+def fetch_in_process(raw, made, results, lease_seconds=30.0):
     DATASETS[made.info.name] = made.info
     try:
-        fetch(made.info.name, raw, progress=False)
+        fetch(made.info.name, raw, progress=False, lease_seconds=lease_seconds)
         results.put("complete" if not missing_members(made.info, raw / made.info.name) else "incomplete")
     except Exception as error:
         results.put(repr(error))
@@ -350,6 +355,117 @@ def test_the_lock_of_a_dead_or_stuck_job_is_taken_over(serve, server, raw, signa
     assert missing_members(made.info, raw / "cifar10") == []
     holder.kill()
     holder.join()
+
+
+def test_a_stuck_job_that_wakes_up_disturbs_nobody(serve, server, raw):
+    """Stopped within its download, taken over, and continued while the other job downloads."""
+    made = serve()
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    first_asks, other_asks, first_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def stop_the_first(handler, content):
+        first_asks.set()
+        assert other_asks.wait(20)
+        good(handler, content)
+
+    def wait_for_the_first(handler, content):
+        other_asks.set()
+        first_ended.wait(3)  # enough for it to find its lock lost; it then waits for this job
+        good(handler, content)
+
+    server.faults[ARCHIVE] = [stop_the_first, wait_for_the_first]
+    jobs = [context.Process(target=fetch_in_process, args=(raw, made, results, 1.0)) for _ in range(2)]
+    jobs[0].start()
+    assert first_asks.wait(20)
+    os.kill(jobs[0].pid, signal.SIGSTOP)
+    jobs[1].start()
+    assert other_asks.wait(20)
+    os.kill(jobs[0].pid, signal.SIGCONT)
+    assert [results.get(timeout=60) for _ in jobs] == ["complete"] * 2
+    first_ended.set()
+    for job in jobs:
+        job.join()
+    assert_complete(made, raw / "cifar10")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        odd_length("abc"),
+        odd_length(""),
+        sent_to("http://a..b/x"),
+        sent_to("http://[::1/x"),
+        sent_to("file:///etc/passwd"),
+    ],
+    ids=["length abc", "no length", "no host", "half an address", "no web address"],
+)
+def test_odd_answers_are_one_cause_among_others(serve, server, raw, fault):
+    """The next address is asked, or the file is taken where it is right all the same; never a traceback."""
+    made = serve()
+    server.faults[ARCHIVE] = [fault]
+    fetch("cifar10", raw, mirror=server.base, retries=1, progress=False)
+    assert_complete(made, raw / "cifar10")
+
+
+def test_a_packed_file_told_as_an_encoding_is_taken_as_it_came(serve, server, raw):
+    made = serve()
+    server.faults[ARCHIVE] = [labelled_as_packed]
+    fetch("cifar10", raw, retries=1, progress=False)
+    assert_complete(made, raw / "cifar10")
+    assert len(server.requests) == 1
+
+
+def test_certificates_that_cannot_be_read_are_a_cause_of_the_address(serve, raw, monkeypatch):
+    made = serve()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/no/such/file.pem")
+    fetch("cifar10", raw, mirror="https://127.0.0.1:9", retries=1, progress=False)
+    assert_complete(made, raw / "cifar10")
+
+
+@pytest.mark.parametrize("content", ["[1]", "5", "null", '{"a": null}', "{"])
+def test_a_broken_record_of_digests_is_no_digest(serve, raw, content):
+    made = serve()
+    fetch("cifar10", raw, progress=False)
+    (raw / "cifar10" / "files.json").write_text(content)
+    assert all("no digest is known" in line for line in verify("cifar10", raw))
+    first = made.info.files[0].members[0].path
+    (raw / "cifar10" / first).unlink()
+    fetch("cifar10", raw, progress=False)
+    assert_complete(made, raw / "cifar10")
+
+
+def test_killed_while_files_get_their_names_the_digests_are_known_and_nothing_stays(serve, raw, monkeypatch):
+    made = serve()
+    names, replace = [], Path.replace
+
+    def kill(path, target):
+        names.append(target)
+        if len(names) == 3:
+            os._exit(9)
+        replace(path, target)
+
+    def job():
+        DATASETS["cifar10"] = made.info
+        monkeypatch.setattr(Path, "replace", kill)
+        fetch("cifar10", raw, progress=False, lease_seconds=1.0)
+
+    killed = multiprocessing.get_context("fork").Process(target=job)
+    killed.start()
+    killed.join(30)
+    assert killed.exitcode == 9
+    fetch("cifar10", raw, progress=False, lease_seconds=1.0)
+    assert_complete(made, raw / "cifar10")
+    assert not any(path.name.startswith(".unpack") or path.name == ".download" for path in (raw / "cifar10").iterdir())
+    assert all("when unpacked" in line for line in verify("cifar10", raw))
+
+
+def test_the_command_in_the_advice_fetches_into_the_same_folder(serve, tmp_path):
+    serve()
+    folder = tmp_path / "shared, and ours"
+    with pytest.raises(DataError, match="is incomplete") as refusal:
+        require_complete("cifar10", folder)
+    assert f"infonce data fetch cifar10 --raw '{folder}'" in str(refusal.value)
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "1\n"])

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from infonce.data.download import fetch
 from infonce.data.prepare import prepare
-from infonce.errors import ConfigError
+from infonce.data.registry import DATASETS
+from infonce.errors import ConfigError, DataError
 from infonce.spec.run import DatasetOptions
+from tests.data.archives import fake
 
 
 def test_digits_are_all_there_and_split_class_by_class(digits):
@@ -87,3 +90,34 @@ def test_what_the_same_code_prepared_stays_and_what_other_code_prepared_is_made_
     other = made_by("bbbb")
     assert other[0] == first[0]
     assert other[1] != first[1]
+
+
+@pytest.mark.parametrize(("name", "file", "place"), [("cifar10", "data_batch_3.bin", 500), ("fashion_mnist", None, 7)])
+def test_right_size_and_wrong_content_is_refused(tmp_path, monkeypatch, name, file, place):
+    """A changed pixel that was recorded at unpacking, and a header whose digest is published."""
+    made = fake(name, "http://127.0.0.1:9")
+    monkeypatch.setitem(DATASETS, name, made.info)
+    folder = tmp_path / "raw" / name
+    folder.mkdir(parents=True)
+    for archive, content in made.archives.items():
+        (folder / archive).write_bytes(content)
+    fetch(name, tmp_path / "raw", progress=False)
+    paths = [folder / member.path for source in made.info.files for member in source.members]
+    victim = next(path for path in paths if file is None or path.name == file)
+    content = bytearray(victim.read_bytes())
+    content[place] ^= 1
+    victim.write_bytes(content)
+    with pytest.raises(DataError, match=rf"(?s){victim.name}: .* expected .*Delete the named files and run: "):
+        prepare(name, DatasetOptions(), tmp_path / "raw", tmp_path / "prepared", progress=False)
+    assert not (tmp_path / "prepared").exists()
+
+
+def test_what_killed_jobs_left_beside_a_prepared_folder_is_removed(tmp_path):
+    left = [tmp_path / f".digits.abcd1234.{kind}" for kind in ("part", "old")]
+    others = tmp_path / ".digits-x.abcd1234.part"
+    for folder in (*left, others):
+        folder.mkdir(parents=True)
+        (folder / "train_images.npy").write_bytes(b"half")
+    prepare("digits", DatasetOptions(), tmp_path / "raw", tmp_path / "digits", progress=False)
+    assert not any(folder.exists() for folder in left)
+    assert others.exists()
