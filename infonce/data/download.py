@@ -181,7 +181,7 @@ def _downloaded(
             download(source, address, part, retries, progress)
             return part
         except TransferError as error:
-            causes.append(f"{address}: {error}")
+            causes.append(f"{_without_password(address)}: {error}")
     raise DataError("\n".join([f"{source.name} cannot be had:", *causes, by_hand(info, folder)]))
 
 
@@ -193,6 +193,13 @@ def _read_record(folder: Path) -> dict[str, str]:
     if not isinstance(known, dict):
         return {}
     return {path: digest for path, digest in known.items() if isinstance(digest, str)}
+
+
+def _without_password(address: str) -> str:
+    """As it may stand in a message or a log: without the user and password that a mirror's address may carry."""
+    scheme, separator, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _is_address(mirror: str) -> bool:

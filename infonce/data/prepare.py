@@ -8,7 +8,7 @@ import numpy as np
 
 from infonce.data.download import require_complete, verify
 from infonce.data.folders import alone
-from infonce.data.prepared import Prepared, Source, check_matches, is_complete, load, write
+from infonce.data.prepared import Prepared, Source, check_matches, load, write
 from infonce.data.raw import RawSplit
 from infonce.data.readers import READERS
 from infonce.data.registry import (
@@ -46,27 +46,36 @@ def prepare(
     check_options(name, options)
     out_folder = Path(out_folder)
     present = _present(name, options, out_folder, code)
-    if present is not None:
+    if isinstance(present, Prepared):
         return present
     try:
         out_folder.parent.mkdir(parents=True, exist_ok=True)
         with alone(out_folder.parent / f".{out_folder.name}.lock"):
             # Another workflow may have prepared it while this one waited.
-            return _present(name, options, out_folder, code) or _prepared_anew(
-                name, options, raw_folder, out_folder, progress, code
-            )
+            now = _present(name, options, out_folder, code)
+            if isinstance(now, Prepared):
+                return now
+            return _prepared_anew(name, options, raw_folder, out_folder, progress, code)
     except OSError as error:
-        raise DataError(f"{out_folder} cannot be written ({error})") from error
+        raise DataError(
+            f"{out_folder} cannot be written ({error}), and has to be prepared anew: {present}. Make it writable, or "
+            "name another data_folder"
+        ) from error
 
 
-def _present(name: str, options: DatasetOptions, folder: Path, code: str | None) -> Prepared | None:
-    """The prepared data set in `folder`, if it is whole and was prepared from the same options by the same code."""
-    if not is_complete(folder):
-        return None
-    found = load(folder)
+def _present(name: str, options: DatasetOptions, folder: Path, code: str | None) -> Prepared | str:
+    """The prepared data set in `folder`, or why it is not the one that these options and this code prepare."""
+    if not folder.exists():
+        return "it is not there"
+    try:
+        found = load(folder)
+    except DataError as error:
+        return str(error)
     if code is not None and found.manifest.get("code") != code:
-        return None
-    return found if (found.name, found.manifest["options"]) == (name, relevant_options(name, options)) else None
+        return "it was prepared by another version of this program"
+    if (found.name, found.manifest["options"]) != (name, relevant_options(name, options)):
+        return f"it holds {found.name} prepared with {found.manifest['options']}"
+    return found
 
 
 def _prepared_anew(

@@ -460,6 +460,15 @@ def test_killed_while_files_get_their_names_the_digests_are_known_and_nothing_st
     assert all("when unpacked" in line for line in verify("cifar10", raw))
 
 
+def test_a_password_in_a_mirrors_address_stays_out_of_messages(serve, server, raw):
+    serve()
+    server.files.clear()
+    with pytest.raises(DataError) as refusal:
+        fetch("cifar10", raw, mirror=server.base.replace("//", "//user:secret@"), retries=1, progress=False)
+    assert f"{server.base}/{ARCHIVE}: answered 404" in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
 def test_the_command_in_the_advice_fetches_into_the_same_folder(serve, tmp_path):
     serve()
     folder = tmp_path / "shared, and ours"

@@ -121,3 +121,17 @@ def test_what_killed_jobs_left_beside_a_prepared_folder_is_removed(tmp_path):
     prepare("digits", DatasetOptions(), tmp_path / "raw", tmp_path / "digits", progress=False)
     assert not any(folder.exists() for folder in left)
     assert others.exists()
+
+
+def test_a_prepared_folder_that_does_not_serve_and_cannot_be_replaced_says_why(tmp_path):
+    prepare("digits", DatasetOptions(), tmp_path / "raw", tmp_path / "digits", progress=False, code="one")
+    (tmp_path / ".digits.lock").mkdir()  # where the lock belongs, so that nothing can be written, also not by root
+    for options, code, reason in [
+        (DatasetOptions(), "two", "it was prepared by another version of this program"),
+        (DatasetOptions(train_limit=100), "one", "it holds digits prepared with "),
+    ]:
+        with pytest.raises(DataError, match=f"cannot be written .* prepared anew: {reason}.*Make it writable"):
+            prepare("digits", options, tmp_path / "raw", tmp_path / "digits", progress=False, code=code)
+    (tmp_path / "digits" / "train_labels.npy").write_bytes(b"cut")
+    with pytest.raises(DataError, match=r"prepared anew: .*train_labels.npy"):
+        prepare("digits", DatasetOptions(), tmp_path / "raw", tmp_path / "digits", progress=False, code="one")
