@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
 
 from infonce.theory.checks import count, loss_name, non_negative_number, positive_number, probability
 from infonce.theory.stability import checked_lengths, log_best_power_mean
@@ -92,6 +91,8 @@ def tight_rademacher(
 
     `Ḡ = (C_Φ/τ) rms(e^{log_sensitivity})` over the tuples; the range is that of the loss at k. By Dudley's integral.
     """
+    from scipy.integrate import quad  # takes a fifth of a second, for which most evaluations have no use
+
     tau, spread = positive_number(temperature, "temperature"), loss_range(k, temperature, loss)
     size = non_negative_number(radius, "radius") * non_negative_number(lipschitz, "lipschitz") / tau
     logs = np.asarray(log_sensitivity, dtype=np.float64)
