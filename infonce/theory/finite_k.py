@@ -20,13 +20,12 @@ import torch
 from infonce.theory.checks import (
     Rows,
     counts,
-    densities,
     embeddings,
     excluded_members,
     loss_name,
     positive_number,
 )
-from infonce.theory.finite_search import finite_search_difference
+from infonce.theory.finite_search import searched_similarity
 from infonce.theory.kernels import ANCHOR_BLOCK, KernelStatistics, log_mean_exp, similarity_blocks
 from infonce.theory.laplace import BIN_WIDTH, BINS_PER_NODE, BinnedPool
 
@@ -237,9 +236,6 @@ def empirical_kernel_cross_entropy_per_anchor(
     Arguments as those of `finite_search_difference`. The logarithm is that of the DCL risk of a positive at the anchor.
     """
     tau = positive_number(temperature, "temperature")
-    a, _, b = embeddings(anchors, None, pool)
-    left_out = excluded_members(exclude, len(a), b)
-    r = densities(density, a, b, left_out)
-    similarity = ((r * (a @ b.T)).sum(1) / r.sum(1)).cpu().numpy()  # its mean under M
-    logarithm = finite_risks(a, a, b, tau, negatives, exclude, "direct").risk("dcl") + 1 / tau
-    return logarithm - similarity / tau + finite_search_difference(a, b, density, tau, negatives, exclude)
+    mean, excess = searched_similarity(anchors, pool, density, negatives, exclude)
+    logarithm = finite_risks(anchors, anchors, pool, tau, negatives, exclude, "direct").risk("dcl") + 1 / tau
+    return logarithm - (mean + excess) / tau

@@ -34,16 +34,24 @@ def finite_search_difference(
     Raises ValueError naming a bad argument.
     """
     tau = positive_number(temperature, "temperature")
+    return -searched_similarity(anchors, pool, density, negatives, exclude)[1] / tau
+
+
+def searched_similarity(
+    anchors: Rows, pool: Rows, density: Rows, negatives: Iterable[int] | int, exclude: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """E_M s(a,p) of each anchor (A,), and by how much E Σ w_i s(a,ξ_i) exceeds it, (len(negatives), A)."""
     a, _, b = embeddings(anchors, None, pool)
     ks = counts(negatives, "negatives")
     left_out = excluded_members(exclude, len(a), b)
     r = densities(density, a, b, left_out)
-    result = []
+    parts = []
     for start in range(0, len(a), ANCHORS):
         rows = slice(start, start + ANCHORS)
         size = len(b) - (left_out[rows] >= 0).double()[:, None]
-        result.append(_excess_similarity(a[rows] @ b.T, r[rows], size, ks) / -tau)
-    return torch.cat(result, 1).cpu().numpy()
+        parts.append(_similarities(a[rows] @ b.T, r[rows], size, ks))
+    mean, excess = (torch.cat(column, -1).cpu().numpy() for column in zip(*parts, strict=True))
+    return mean, excess
 
 
 def empty_support_frequency(support: float, negatives: Iterable[int] | int) -> np.ndarray:
@@ -58,8 +66,12 @@ def empty_support_frequency(support: float, negatives: Iterable[int] | int) -> n
         return np.exp(ks * np.log1p(-np.float64(support)))
 
 
-def _excess_similarity(s: torch.Tensor, r: torch.Tensor, size: torch.Tensor, ks: list[int]) -> torch.Tensor:
-    """E[Σ r_i s_i / Σ r_i] over k i.i.d. points less M's mean of s, (len(ks), rows); 0 where every r_i is 0.
+def _similarities(
+    s: torch.Tensor, r: torch.Tensor, size: torch.Tensor, ks: list[int]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """M's mean of s (rows,), and by how much E[Σ r_i s_i / Σ r_i] over k i.i.d. points exceeds it, (len(ks), rows).
+
+    Where every r_i is 0 nothing exceeds it.
 
     It is `k ∫ E[r s e^{-ur}] (E e^{-ur})^{k-1} du`; s enters less its mean under M, which makes the integrand fall
     off like u² at 0 and settles the empty support at once.
@@ -80,4 +92,4 @@ def _excess_similarity(s: torch.Tensor, r: torch.Tensor, size: torch.Tensor, ks:
         # `centred` adds up to zero: expm1 keeps the digits of its small transform, exp those of a large u.
         kept = decay if log_u + high < 0 else torch.exp(-u * r)
         total += k * u * ((centred * kept).sum(1) / size[:, 0]) * others.exp()
-    return total * STEP
+    return mean[:, 0], total * STEP
